@@ -1,0 +1,2 @@
+//! The mico command.
+fn main() {}

@@ -1,0 +1,75 @@
+//! The weighted coverage objective over kernel columns.
+
+use pulp::Arch;
+
+/// Independent partial sums of a gain.
+const LANES: usize = 8;
+
+/// How well each source position is covered by what has been picked so far, and what one more
+/// pick would add:
+///
+/// `Δ(i | S) = Σ_v W_v [κ(v,i) − M_v]₊`, `M_v = max_{s∈S} κ(v,s)`.
+///
+/// Kernel values are f32, sums f64 in an order that depends on the length alone. Subtraction,
+/// product and sum round monotonically, so a gain computed for a smaller `S` is an upper bound on
+/// the same gain computed later: the lazy greedy needs no tolerance.
+pub(crate) struct Coverage {
+    weights: Vec<f64>,
+    covered: Vec<f32>,
+    arch: Arch,
+}
+
+impl Coverage {
+    pub(crate) fn new(weights: Vec<f64>) -> Self {
+        let covered = vec![0.0; weights.len()];
+        Self { weights, covered, arch: Arch::new() }
+    }
+
+    /// What adding the token with this kernel column would gain.
+    pub(crate) fn gain(&self, column: &[f32]) -> f64 {
+        self.arch.dispatch(
+            #[inline(always)]
+            || gain(column, &self.covered, &self.weights),
+        )
+    }
+
+    /// Adds the token with this kernel column.
+    pub(crate) fn add(&mut self, column: &[f32]) {
+        for (m, &k) in self.covered.iter_mut().zip(column) {
+            *m = m.max(k);
+        }
+    }
+
+    /// `Σ_v W_v M_v`.
+    pub(crate) fn value(&self) -> f64 {
+        self.weights.iter().zip(&self.covered).map(|(w, &m)| w * f64::from(m)).sum()
+    }
+
+    pub(crate) fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+}
+
+#[inline(always)]
+fn gain(column: &[f32], covered: &[f32], weights: &[f64]) -> f64 {
+    let mut sums = [0.0f64; LANES];
+    let (k8, k_rest) = column.as_chunks::<LANES>();
+    let (m8, m_rest) = covered.as_chunks::<LANES>();
+    let (w8, w_rest) = weights.as_chunks::<LANES>();
+    for ((k, m), w) in k8.iter().zip(m8).zip(w8) {
+        for l in 0..LANES {
+            sums[l] += w[l] * positive(f64::from(k[l]) - f64::from(m[l]));
+        }
+    }
+    for (l, ((&k, &m), w)) in k_rest.iter().zip(m_rest).zip(w_rest).enumerate() {
+        sums[l] += w * positive(f64::from(k) - f64::from(m));
+    }
+    let [a, b, c, d, e, f, g, h] = sums;
+    ((a + e) + (c + g)) + ((b + f) + (d + h))
+}
+
+/// `[x]₊` as one vector instruction.
+#[inline(always)]
+fn positive(x: f64) -> f64 {
+    if x > 0.0 { x } else { 0.0 }
+}

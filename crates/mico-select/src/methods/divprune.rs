@@ -1,0 +1,96 @@
+//! DivPrune: tokens that lie far from each other.
+
+use rayon::prelude::*;
+
+use super::kernel_budget;
+use crate::error::Result;
+use crate::gram::{Columns, Gram};
+use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::rank::best;
+use crate::selection::Selection;
+use crate::selector::{Context, Selector};
+use crate::settings::Settings;
+
+/// DivPrune's rule: start with the token whose nearest neighbour is farthest, then always take
+/// the token farthest from all taken ones, by cosine distance.
+///
+/// A taken token is out of the race. (The published loop may take it again where tokens repeat.)
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DivPrune;
+
+impl DivPrune {
+    pub(super) fn build(_: &mut Settings) -> Result<Box<dyn Selector>> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Selector for DivPrune {
+    fn name(&self) -> &'static str {
+        "divprune"
+    }
+
+    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
+        present.require(self.name(), &[Tensor::Features])?;
+        Ok(TensorSet::of(&[Tensor::Features]))
+    }
+
+    fn select(
+        &self,
+        tokens: &Tokens<'_>,
+        budget: usize,
+        context: &Context<'_>,
+    ) -> Result<Selection> {
+        let features = tokens.rows(Tensor::Features)?;
+        let memory = kernel_budget(&features, context.memory)?;
+        let gram = Gram::pack(&features);
+        let mut columns = Columns::new(&gram, &|_, _| {}, memory)?;
+        let n = tokens.len();
+        let isolation = isolation(&mut columns);
+        let mut distance = vec![f32::INFINITY; n];
+        let mut taken = vec![false; n];
+        let mut order = Vec::with_capacity(budget);
+        let mut objective = None;
+        let mut next = best(0..n, |i| isolation[i]);
+        while let Some(pick) = next {
+            taken[pick] = true;
+            order.push(pick);
+            context.progress.picked(1);
+            if order.len() == budget {
+                break;
+            }
+            let column = columns.get(pick);
+            for (d, &cosine) in distance.iter_mut().zip(column) {
+                *d = d.min(1.0 - cosine);
+            }
+            next = best((0..n).filter(|&i| !taken[i]), |i| f64::from(distance[i]));
+            objective = next.map(|i| f64::from(distance[i]));
+        }
+        let mut selection = Selection::from_order(order);
+        selection.objective = objective;
+        selection.seconds.kernel = columns.spent().as_secs_f64();
+        Ok(selection)
+    }
+}
+
+/// The second-smallest distance in each column; the smallest is the token's own.
+fn isolation(columns: &mut Columns<'_>) -> Vec<f64> {
+    let n = columns.len();
+    let all: Vec<usize> = (0..n).collect();
+    let mut isolation = Vec::with_capacity(n);
+    for batch in all.chunks(Columns::batch()) {
+        columns.fetch(batch);
+        let held = &*columns;
+        let second = |&i: &usize| 1.0 - f64::from(second_largest(held.held(i)));
+        isolation.par_extend(batch.par_iter().map(second));
+    }
+    isolation
+}
+
+fn second_largest(column: &[f32]) -> f32 {
+    let (mut first, mut second) = (f32::NEG_INFINITY, f32::NEG_INFINITY);
+    for &x in column {
+        second = second.max(first.min(x));
+        first = first.max(x);
+    }
+    second
+}

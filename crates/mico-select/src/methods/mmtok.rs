@@ -1,0 +1,112 @@
+//! MMTok: coverage of the question's words and of the image by one set of tokens.
+
+use super::kernel_budget;
+use crate::coverage::Coverage;
+use crate::covering::{KernelCoverage, Side};
+use crate::error::Result;
+use crate::gram::{Columns, Gram};
+use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::matrix::{Dense, Rows, dot, norm};
+use crate::selection::Selection;
+use crate::selector::{Context, Selector};
+use crate::settings::Settings;
+
+/// Temperatures below this would overflow `exp(1/tau)`.
+const MIN_TAU: f64 = 0.002;
+/// The authors' guard of vector lengths.
+const MIN_NORM: f64 = 1e-8;
+
+/// MMTok's rule: greedy maximum coverage of the rows of
+/// `[softmax(cos(t,v)/tau_t)/m ; alpha softmax(cos(c,c)/tau_v)/N]`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MmTok {
+    /// Weight of the image rows.
+    pub alpha: f64,
+    /// Temperature of the text rows.
+    pub tau_t: f64,
+    /// Temperature of the image rows.
+    pub tau_v: f64,
+}
+
+impl Default for MmTok {
+    fn default() -> Self {
+        Self { alpha: 0.5, tau_t: 0.02, tau_v: 0.2 }
+    }
+}
+
+impl MmTok {
+    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
+        let default = Self::default();
+        Ok(Box::new(Self {
+            alpha: settings.float("alpha", default.alpha, 0.0..=1e6)?,
+            tau_t: settings.float("tau_t", default.tau_t, MIN_TAU..=1e6)?,
+            tau_v: settings.float("tau_v", default.tau_v, MIN_TAU..=1e6)?,
+        }))
+    }
+}
+
+impl Selector for MmTok {
+    fn name(&self) -> &'static str {
+        "mmtok"
+    }
+
+    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
+        let needs = [Tensor::Features, Tensor::Projected, Tensor::Text];
+        present.require(self.name(), &needs)?;
+        Ok(TensorSet::of(&needs))
+    }
+
+    fn select(
+        &self,
+        tokens: &Tokens<'_>,
+        budget: usize,
+        context: &Context<'_>,
+    ) -> Result<Selection> {
+        let features = tokens.rows(Tensor::Features)?;
+        let memory = kernel_budget(&features, context.memory)?;
+        let gram = Gram::pack(&features);
+        let n = tokens.len();
+        let exponential = |cosine: f32| (f64::from(cosine) / self.tau_v).exp();
+        let totals = gram.weighted_sums(&vec![1.0; n], exponential);
+        let scales: Vec<f64> = totals.iter().map(|z| self.alpha / (n as f64 * z)).collect();
+        let softmax = |_: usize, column: &mut [f32]| {
+            for (k, scale) in column.iter_mut().zip(&scales) {
+                *k = (exponential(*k) * scale) as f32;
+            }
+        };
+        let column_sums = |_: &[f64]| gram.weighted_sums(&scales, exponential);
+        let text = self.text_rows(&tokens.rows(Tensor::Projected)?, &tokens.rows(Tensor::Text)?);
+        let objective = KernelCoverage {
+            columns: Columns::new(&gram, &softmax, memory)?,
+            state: Coverage::new(vec![1.0; n]),
+            column_sums: &column_sums,
+            factors: None,
+            side: Some(Side::new(text)),
+        };
+        Ok(objective.select(budget, context))
+    }
+}
+
+impl MmTok {
+    /// `softmax_v(cos(t,v)/tau_t)/m`, one row per visual token.
+    fn text_rows(&self, visual: &Rows<'_>, text: &Rows<'_>) -> Dense {
+        let (n, m) = (visual.len(), text.len());
+        let (visual, text) = (visual.to_dense(), text.to_dense());
+        let lengths = |rows: &Dense| -> Vec<f64> {
+            (0..rows.rows()).map(|i| norm(rows.row(i)).max(MIN_NORM)).collect()
+        };
+        let (visual_norms, text_norms) = (lengths(&visual), lengths(&text));
+        let mut out = Dense::zeros(n, m);
+        for t in 0..m {
+            let scores: Vec<f64> = (0..n)
+                .map(|v| {
+                    let scale = text_norms[t] * visual_norms[v] * self.tau_t;
+                    (dot(text.row(t), visual.row(v)) / scale).exp()
+                })
+                .collect();
+            let total = scores.iter().sum::<f64>() * m as f64;
+            scores.iter().enumerate().for_each(|(v, s)| out.row_mut(v)[t] = (s / total) as f32);
+        }
+        out
+    }
+}

@@ -1,0 +1,99 @@
+//! VisPruner: the most attended tokens, then whatever is left after removing near duplicates.
+
+use rayon::prelude::*;
+
+use super::kernel_budget;
+use crate::error::Result;
+use crate::gram::{Columns, Gram};
+use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::rank::{argsort, descending};
+use crate::selection::Selection;
+use crate::selector::{Context, Selector};
+use crate::settings::Settings;
+
+/// Tokens removed in one round.
+const ROUND: usize = 8;
+
+/// VisPruner's rule.
+///
+/// Each round splits the remaining list into its even and odd places and drops the even tokens
+/// most like an odd one. The authors' code needs lists of even length; of an odd one the extra
+/// token counts as even.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VisPruner {
+    /// The share of the budget taken by attention alone.
+    pub ratio: f64,
+}
+
+impl Default for VisPruner {
+    fn default() -> Self {
+        Self { ratio: 0.5 }
+    }
+}
+
+impl VisPruner {
+    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
+        Ok(Box::new(Self { ratio: settings.float("ratio", 0.5, 0.0..=1.0)? }))
+    }
+}
+
+impl Selector for VisPruner {
+    fn name(&self) -> &'static str {
+        "vispruner"
+    }
+
+    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
+        let needs = [Tensor::Features, Tensor::Reliability];
+        present.require(self.name(), &needs)?;
+        Ok(TensorSet::of(&needs))
+    }
+
+    fn select(
+        &self,
+        tokens: &Tokens<'_>,
+        budget: usize,
+        context: &Context<'_>,
+    ) -> Result<Selection> {
+        let mut order = argsort(&tokens.vector(Tensor::Reliability)?);
+        let important = (budget as f64 * self.ratio) as usize;
+        let diverse = budget - important;
+        let mut rest = order.split_off(important);
+        if diverse > 0 {
+            let features = tokens.rows(Tensor::Features)?;
+            let memory = kernel_budget(&features, context.memory)?;
+            let gram = Gram::pack(&features);
+            let mut columns = Columns::new(&gram, &|_, _| {}, memory)?;
+            while rest.len() > diverse {
+                rest = thin_out(&rest, rest.len() - diverse, &mut columns);
+            }
+            order.extend(rest);
+            let mut selection = Selection::from_order(order);
+            selection.seconds.kernel = columns.spent().as_secs_f64();
+            return Ok(selection);
+        }
+        Ok(Selection::from_order(order))
+    }
+}
+
+/// One round: the even places most like an odd one go, at most `surplus` and at most [`ROUND`].
+fn thin_out(rest: &[usize], surplus: usize, columns: &mut Columns<'_>) -> Vec<usize> {
+    let even: Vec<usize> = rest.iter().copied().step_by(2).collect();
+    let odd: Vec<usize> = rest.iter().copied().skip(1).step_by(2).collect();
+    let mut likeness = vec![f64::NEG_INFINITY; columns.len()];
+    for batch in even.chunks(Columns::batch()) {
+        columns.fetch(batch);
+        let held = &*columns;
+        let closest = |&token: &usize| {
+            let column = held.held(token);
+            odd.iter().fold(f32::NEG_INFINITY, |best, &o| best.max(column[o]))
+        };
+        let values: Vec<f32> = batch.par_iter().with_min_len(16).map(closest).collect();
+        batch.iter().zip(values).for_each(|(&token, v)| likeness[token] = f64::from(v));
+    }
+    let drop = ROUND.min(surplus).min(even.len());
+    let mut kept = even;
+    kept.sort_unstable_by(|&a, &b| descending(&likeness, a, b));
+    kept.drain(..drop);
+    kept.extend(odd);
+    kept
+}

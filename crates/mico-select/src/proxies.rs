@@ -1,0 +1,290 @@
+//! The three factors of a source weight, and their substitutes from the ablations.
+//!
+//! `W_v = H_v R_v P_v`: information amount, representation reliability, task relevance. Each is
+//! an independent choice; where the paper leaves the formula of a substitute open, the variant
+//! taken is written at its name.
+
+use crate::error::{Error, Result};
+use crate::inputs::{Tensor, TensorSet, Tokens, same_width};
+use crate::matrix::{Rows, dot, norm};
+
+/// Information amount `H`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Information {
+    /// `‖x_v‖₂`.
+    #[default]
+    Norm,
+    /// Entropy of `softmax(x_v)` over channels, divided by `ln d`.
+    Entropy,
+    /// Entropy of `x_v² / ‖x_v‖²` over channels, divided by `ln d`.
+    EnergyEntropy,
+    /// 1.
+    One,
+}
+
+/// Representation reliability `R`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reliability {
+    /// The attention if it was given, else 1.
+    #[default]
+    IfGiven,
+    /// The vision encoder's CLS (or pooled) attention.
+    Attention,
+    /// `[cos(x_v, mean x)]₊`, similarity to the pooled global token.
+    GlobalSimilarity,
+    /// 1.
+    One,
+}
+
+/// Task relevance `P`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Relevance {
+    /// The attention if it was given, else 1.
+    #[default]
+    IfGiven,
+    /// Text-to-visual attention averaged over the text queries: `relevance`, or the mean of the
+    /// rows of `text_attention`.
+    Attention,
+    /// The last row of `text_attention`.
+    LastToken,
+    /// `s_v = [mean_t cos(x_v, t)]₊` over the text tokens, `x` being `projected` if given, else
+    /// `features`.
+    TextSimilarity,
+    /// `1 − mean_t cos(x_v, t)`.
+    InverseTextSimilarity,
+    /// 1.
+    One,
+}
+
+/// A choice of the three factors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Proxies {
+    /// Information amount.
+    pub information: Information,
+    /// Representation reliability.
+    pub reliability: Reliability,
+    /// Task relevance.
+    pub relevance: Relevance,
+}
+
+impl Proxies {
+    /// The tensors read, beside the features; explicit `weights` replace the whole product.
+    pub(crate) fn reads(&self, present: TensorSet) -> Result<TensorSet> {
+        if present.has(Tensor::Weights) {
+            return Ok(TensorSet::of(&[Tensor::Weights]));
+        }
+        let mut read = TensorSet::default();
+        match self.reliability {
+            Reliability::IfGiven if present.has(Tensor::Reliability) => {
+                read = read.with(Tensor::Reliability);
+            }
+            Reliability::Attention => {
+                present.require("mico", &[Tensor::Reliability])?;
+                read = read.with(Tensor::Reliability);
+            }
+            _ => {}
+        }
+        match self.relevance {
+            Relevance::IfGiven | Relevance::Attention if present.has(Tensor::Relevance) => {
+                read = read.with(Tensor::Relevance);
+            }
+            Relevance::Attention if !present.has(Tensor::TextAttention) => {
+                let reason = "the proxy 'relevance=attention' reads it or 'text_attention'".into();
+                return Err(Error::Missing { tensor: Tensor::Relevance, reason });
+            }
+            Relevance::Attention | Relevance::LastToken => {
+                present.require("mico", &[Tensor::TextAttention])?;
+                read = read.with(Tensor::TextAttention);
+            }
+            Relevance::TextSimilarity | Relevance::InverseTextSimilarity => {
+                present.require("mico", &[Tensor::Text])?;
+                read = read.with(Tensor::Text);
+                if present.has(Tensor::Projected) {
+                    read = read.with(Tensor::Projected);
+                }
+            }
+            _ => {}
+        }
+        Ok(read)
+    }
+
+    /// The source weights of one group, given the lengths of its features.
+    pub(crate) fn weights(
+        &self,
+        tokens: &Tokens<'_>,
+        features: &Rows<'_>,
+        norms: &[f64],
+    ) -> Result<Vec<f64>> {
+        if tokens.has(Tensor::Weights) {
+            return tokens.vector(Tensor::Weights);
+        }
+        let mut weights = match self.information {
+            Information::Norm => norms.to_vec(),
+            Information::Entropy => entropies(features, softmax_entropy),
+            Information::EnergyEntropy => entropies(features, energy_entropy),
+            Information::One => vec![1.0; norms.len()],
+        };
+        let factors = [self.reliability(tokens, features)?, self.relevance(tokens, features)?];
+        for factor in factors.into_iter().flatten() {
+            weights.iter_mut().zip(factor).for_each(|(w, f)| *w *= f);
+        }
+        Ok(weights)
+    }
+
+    fn reliability(&self, tokens: &Tokens<'_>, features: &Rows<'_>) -> Result<Option<Vec<f64>>> {
+        Ok(match self.reliability {
+            Reliability::IfGiven if !tokens.has(Tensor::Reliability) => None,
+            Reliability::IfGiven | Reliability::Attention => {
+                Some(tokens.vector(Tensor::Reliability)?)
+            }
+            Reliability::GlobalSimilarity => Some(similarity_to_mean(features)),
+            Reliability::One => None,
+        })
+    }
+
+    fn relevance(&self, tokens: &Tokens<'_>, features: &Rows<'_>) -> Result<Option<Vec<f64>>> {
+        Ok(match self.relevance {
+            Relevance::IfGiven if !tokens.has(Tensor::Relevance) => None,
+            Relevance::IfGiven => Some(tokens.vector(Tensor::Relevance)?),
+            Relevance::Attention if tokens.has(Tensor::Relevance) => {
+                Some(tokens.vector(Tensor::Relevance)?)
+            }
+            Relevance::Attention => {
+                let rows = tokens.text_attention()?;
+                let scale = 1.0 / rows.rows() as f64;
+                let column =
+                    |i| (0..rows.rows()).map(|m| f64::from(rows.row(m)[i])).sum::<f64>() * scale;
+                Some((0..tokens.len()).map(column).collect())
+            }
+            Relevance::LastToken => {
+                let rows = tokens.text_attention()?;
+                Some(rows.row(rows.rows() - 1).iter().map(|&x| f64::from(x)).collect())
+            }
+            Relevance::TextSimilarity => {
+                let similarity = text_similarity(tokens, features)?;
+                Some(similarity.into_iter().map(|s| s.max(0.0)).collect())
+            }
+            Relevance::InverseTextSimilarity => {
+                let similarity = text_similarity(tokens, features)?;
+                Some(similarity.into_iter().map(|s| (1.0 - s).max(0.0)).collect())
+            }
+            Relevance::One => None,
+        })
+    }
+}
+
+/// `[cos(x_v, mean x)]₊` of every token.
+pub(crate) fn similarity_to_mean(features: &Rows<'_>) -> Vec<f64> {
+    let mut row = vec![0.0; features.cols()];
+    let mut mean = vec![0.0; features.cols()];
+    for i in 0..features.len() {
+        features.copy_row(i, &mut row);
+        mean.iter_mut().zip(&row).for_each(|(m, &x)| *m += f64::from(x));
+    }
+    cosines_to(features, &mean).into_iter().map(|c| c.max(0.0)).collect()
+}
+
+/// Euclidean lengths of the rows.
+pub(crate) fn norms(features: &Rows<'_>) -> Vec<f64> {
+    let mut row = vec![0.0; features.cols()];
+    (0..features.len())
+        .map(|i| {
+            features.copy_row(i, &mut row);
+            norm(&row)
+        })
+        .collect()
+}
+
+/// The mean cosine of each token with the text tokens: the inner product of its unit vector
+/// with the mean of theirs.
+fn text_similarity(tokens: &Tokens<'_>, features: &Rows<'_>) -> Result<Vec<f64>> {
+    let text = tokens.rows(Tensor::Text)?;
+    let visual =
+        if tokens.has(Tensor::Projected) { tokens.rows(Tensor::Projected)? } else { *features };
+    same_width(Tensor::Text, &text, &visual)?;
+    let mut row = vec![0.0; text.cols()];
+    let mut mean = vec![0.0; text.cols()];
+    for t in 0..text.len() {
+        text.copy_row(t, &mut row);
+        let length = norm(&row);
+        if length > 0.0 {
+            let scale = 1.0 / (length * text.len() as f64);
+            mean.iter_mut().zip(&row).for_each(|(m, &x)| *m += f64::from(x) * scale);
+        }
+    }
+    Ok(map_rows(&visual, |x| {
+        let length = norm(x);
+        let inner: f64 = x.iter().zip(&mean).map(|(&x, m)| f64::from(x) * m).sum();
+        if length > 0.0 { inner / length } else { 0.0 }
+    }))
+}
+
+/// Cosines of every row with one f64 vector; 0 where either is zero.
+fn cosines_to(rows: &Rows<'_>, direction: &[f64]) -> Vec<f64> {
+    let length = direction.iter().map(|x| x * x).sum::<f64>().sqrt();
+    map_rows(rows, |x| {
+        let scale = norm(x) * length;
+        let inner: f64 = x.iter().zip(direction).map(|(&x, d)| f64::from(x) * d).sum();
+        if scale > 0.0 { inner / scale } else { 0.0 }
+    })
+}
+
+fn entropies(features: &Rows<'_>, entropy: impl Fn(&[f32]) -> f64) -> Vec<f64> {
+    let scale = (features.cols() as f64).ln();
+    map_rows(features, |x| if scale > 0.0 { (entropy(x) / scale).max(0.0) } else { 0.0 })
+}
+
+fn map_rows(rows: &Rows<'_>, f: impl Fn(&[f32]) -> f64) -> Vec<f64> {
+    let mut row = vec![0.0; rows.cols()];
+    (0..rows.len())
+        .map(|i| {
+            rows.copy_row(i, &mut row);
+            f(&row)
+        })
+        .collect()
+}
+
+/// `ln Z − Σ p x` with `p = exp(x − max) / Z`.
+fn softmax_entropy(x: &[f32]) -> f64 {
+    let max = x.iter().fold(f64::NEG_INFINITY, |m, &x| m.max(f64::from(x)));
+    let (mut total, mut weighted) = (0.0, 0.0);
+    for &x in x {
+        let shifted = f64::from(x) - max;
+        let e = shifted.exp();
+        total += e;
+        weighted += e * shifted;
+    }
+    total.ln() - weighted / total
+}
+
+fn energy_entropy(x: &[f32]) -> f64 {
+    let total = dot(x, x);
+    if total == 0.0 {
+        return 0.0;
+    }
+    let terms = x.iter().map(|&x| f64::from(x) * f64::from(x) / total);
+    -terms.filter(|&p| p > 0.0).map(|p| p * p.ln()).sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::Matrix;
+
+    #[test]
+    fn entropy_is_one_for_flat_and_small_for_peaked_rows() {
+        let data = [2.0, 2.0, 2.0, 2.0, 0.0, 50.0, 0.0, 0.0];
+        let rows = Rows::all(Matrix::from_f32(&data, 2, 4).unwrap());
+        for entropy in [softmax_entropy as fn(&[f32]) -> f64, energy_entropy] {
+            let h = entropies(&rows, entropy);
+            assert!((h[0] - 1.0).abs() < 1e-12 && h[1] < 1e-9, "{h:?}");
+        }
+    }
+
+    #[test]
+    fn similarity_to_the_mean_is_the_positive_cosine() {
+        let data = [1.0, 0.0, 1.0, 0.0, -1.0, 0.0, 0.0, 0.0];
+        let rows = Rows::all(Matrix::from_f32(&data, 4, 2).unwrap());
+        assert_eq!(similarity_to_mean(&rows), [1.0, 1.0, 0.0, 0.0]);
+    }
+}

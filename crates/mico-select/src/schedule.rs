@@ -1,0 +1,235 @@
+//! Budgets and schedules: from a layer-average number of visual tokens to exact counts.
+//!
+//! With `N0` visual tokens, `L` decoder blocks and refinement after block `K`, Stage 1 keeps a
+//! pool of `N1 = min(nT, N0)` tokens (split over natural groups) and Stage 2 keeps
+//!
+//! `R = clip(round((T L − K N1) / (L − K)), 1, N1)`,
+//!
+//! so that `(K N1 + (L − K) R) / L` is `T` up to rounding (halves to even).
+
+use crate::error::{Error, Result};
+use crate::groups::{Remainder, split_budget};
+use crate::rank::round_ratio;
+
+/// Stage-1 pool as a multiple of the budget, unless overridden.
+pub const DEFAULT_POOL: usize = 2;
+
+/// How many visual tokens to keep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Budget {
+    /// The layer-average number of tokens `T`, per image, or per frame of a video.
+    Tokens(usize),
+    /// The same as a share of `N0`, in `(0, 1]`.
+    Share(f64),
+}
+
+impl Budget {
+    /// `T` for an input of `unit` visual tokens (an image's, or one frame's).
+    ///
+    /// ```
+    /// use mico_select::schedule::Budget;
+    /// assert_eq!(Budget::Share(0.111).tokens(576)?, 64);
+    /// # Ok::<(), mico_select::Error>(())
+    /// ```
+    pub fn tokens(self, unit: usize) -> Result<usize> {
+        let refused = |what, found: String, accepted: &str| {
+            Err(Error::OutOfRange { what, found, accepted: accepted.into() })
+        };
+        match self {
+            Self::Tokens(0) => refused("budget", "0".into(), "at least 1 token"),
+            Self::Tokens(tokens) => Ok(tokens),
+            Self::Share(share) if share > 0.0 && share <= 1.0 => {
+                Ok(((share * unit as f64).round_ties_even() as usize).max(1))
+            }
+            Self::Share(share) => refused("keep", share.to_string(), "a share in (0, 1]"),
+        }
+    }
+}
+
+/// Which Stage-1 count the refinement count is computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PoolBasis {
+    /// The survivors there really are.
+    Realised,
+    /// `nT`, whatever groups and clipping made of it.
+    Nominal,
+}
+
+/// What happens when no count in `[1, N1]` meets the budget.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutOfRange {
+    /// The nearest count is taken.
+    Clip,
+    /// The request is refused.
+    Refuse,
+}
+
+/// How one model family turns a budget into counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Policy {
+    /// Decoder blocks `L`.
+    pub layers: usize,
+    /// Refinement block `K`, counted from 1; Stage 2 comes right after it.
+    pub refine_layer: usize,
+    /// Basis of `R`.
+    pub basis: PoolBasis,
+    /// Leftover of the split over groups.
+    pub remainder: Remainder,
+    /// Infeasible budgets.
+    pub out_of_range: OutOfRange,
+}
+
+/// The exact counts of one request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// Visual tokens before pruning, `N0`.
+    pub visual_tokens: usize,
+    /// Stage-1 survivors of each group; their sum is `N1`.
+    pub pool: Vec<usize>,
+    /// Stage-2 survivors `R`.
+    pub keep: usize,
+    /// Decoder blocks `L`.
+    pub layers: usize,
+    /// Blocks that run on the pool, `K`.
+    pub refine_layer: usize,
+}
+
+impl Schedule {
+    /// Stage-1 survivors `N1`.
+    pub fn pooled(&self) -> usize {
+        self.pool.iter().sum()
+    }
+
+    /// The realised layer average `(K N1 + (L − K) R) / L`.
+    pub fn layer_average(&self) -> f64 {
+        let before = (self.refine_layer * self.pooled()) as f64;
+        let after = ((self.layers - self.refine_layer) * self.keep) as f64;
+        (before + after) / self.layers as f64
+    }
+}
+
+impl Policy {
+    /// An image's schedule: `budget` tokens over groups of `sizes`, Stage-1 pool `pool x budget`.
+    pub fn image(&self, budget: usize, sizes: &[usize], pool: usize) -> Result<Schedule> {
+        let shares = split_budget(pool.saturating_mul(budget), sizes, self.remainder);
+        self.schedule(budget, budget, sizes, pool, shares)
+    }
+
+    /// A video's schedule: `budget` tokens for each of the frames of `sizes`.
+    pub fn video(&self, budget: usize, sizes: &[usize], pool: usize) -> Result<Schedule> {
+        let share = pool.saturating_mul(budget);
+        let shares = sizes.iter().map(|&size| share.min(size)).collect();
+        self.schedule(budget, budget.saturating_mul(sizes.len()), sizes, pool, shares)
+    }
+
+    fn schedule(
+        &self,
+        budget: usize,
+        total: usize,
+        sizes: &[usize],
+        multiple: usize,
+        pool: Vec<usize>,
+    ) -> Result<Schedule> {
+        self.check(budget, sizes, multiple)?;
+        let pooled: usize = pool.iter().sum();
+        let basis = match self.basis {
+            PoolBasis::Realised => pooled,
+            PoolBasis::Nominal => multiple.saturating_mul(total),
+        };
+        let (l, k) = (self.layers as i128, self.refine_layer as i128);
+        let rest = total as i128 * l - k * basis as i128;
+        let wanted = round_ratio(rest, l - k);
+        let keep = wanted.clamp(1, pooled as i128);
+        if keep != wanted && self.out_of_range == OutOfRange::Refuse {
+            return Err(Error::Schedule {
+                reason: format!(
+                    "R = round(({l} x {total} - {k} x {basis}) / {}) = {wanted} lies outside \
+                     [1, {pooled}]",
+                    l - k
+                ),
+            });
+        }
+        Ok(Schedule {
+            visual_tokens: sizes.iter().sum(),
+            pool,
+            keep: keep as usize,
+            layers: self.layers,
+            refine_layer: self.refine_layer,
+        })
+    }
+
+    fn check(&self, budget: usize, sizes: &[usize], multiple: usize) -> Result<()> {
+        let refused = |what, found: usize, accepted: String| {
+            Err(Error::OutOfRange { what, found: found.to_string(), accepted })
+        };
+        if budget == 0 {
+            return refused("budget", budget, "at least 1 token".into());
+        }
+        if multiple == 0 {
+            return refused("pool", multiple, "a multiple of at least 1".into());
+        }
+        if self.refine_layer == 0 || self.refine_layer >= self.layers {
+            let accepted = format!("1 to {}", self.layers.saturating_sub(1));
+            return refused("refine-layer", self.refine_layer, accepted);
+        }
+        match sizes.iter().position(|&size| size == 0) {
+            Some(group) => refused("empty group", group, "groups of at least 1 token".into()),
+            None if sizes.is_empty() => refused("number of groups", 0, "at least 1".into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The schedule of a published model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Preset {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// Its policy.
+    pub policy: Policy,
+    /// Whether budgets are per frame.
+    pub per_frame: bool,
+}
+
+const fn llava(name: &'static str, layers: usize, refine_layer: usize) -> Preset {
+    let policy = Policy {
+        layers,
+        refine_layer,
+        basis: PoolBasis::Realised,
+        remainder: Remainder::Drop,
+        out_of_range: OutOfRange::Clip,
+    };
+    Preset { name, policy, per_frame: false }
+}
+
+/// The paper's models with their decoder depth and refinement block.
+pub const PRESETS: &[Preset] = &[
+    llava("llava-1.5-7b", 32, 7),
+    llava("llava-1.5-13b", 40, 8),
+    llava("llava-next-7b", 32, 7),
+    llava("llava-next-mistral-7b", 32, 7),
+    llava("llava-next-13b", 40, 14),
+    Preset {
+        policy: Policy { basis: PoolBasis::Nominal, ..llava("", 28, 2).policy },
+        ..llava("qwen2.5-vl-7b", 28, 2)
+    },
+    Preset {
+        policy: Policy {
+            basis: PoolBasis::Nominal,
+            remainder: Remainder::First,
+            ..llava("", 28, 4).policy
+        },
+        ..llava("internvl3-8b", 28, 4)
+    },
+    llava("qwen3-vl-8b", 36, 6),
+    Preset {
+        policy: Policy { out_of_range: OutOfRange::Refuse, ..llava("", 32, 12).policy },
+        ..llava("qwen3.5-9b", 32, 12)
+    },
+    Preset { per_frame: true, ..llava("llava-video-7b", 28, 6) },
+];
+
+/// The preset called `name`.
+pub fn preset(name: &str) -> Option<&'static Preset> {
+    PRESETS.iter().find(|preset| preset.name == name)
+}

@@ -1,0 +1,137 @@
+//! What a selector answers.
+
+use crate::matrix::{Dense, Rows};
+
+/// Which tokens stay, in which order they were picked, and what went into them.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Selection {
+    /// Every position that carries a token afterwards, ascending.
+    pub kept: Vec<usize>,
+    /// The same positions in the order the method picked them.
+    pub order: Vec<usize>,
+    /// What each pick added to the objective; empty for methods that only rank.
+    pub gains: Vec<f64>,
+    /// The method's own value of the kept set, if it has one.
+    pub objective: Option<f64>,
+    /// Tokens that took others in.
+    pub merges: Vec<Merge>,
+    /// Positions that carry another token's vector afterwards.
+    pub replaced: Vec<Replacement>,
+    /// Time spent.
+    pub seconds: Seconds,
+}
+
+/// A kept token that became a combination of itself and others:
+/// `x_target <- own * x_target + Σ_s share_s * x_s`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Merge {
+    /// The kept token.
+    pub target: usize,
+    /// Its own coefficient.
+    pub own: f64,
+    /// The tokens that went into it, ascending.
+    pub sources: Vec<usize>,
+    /// Their coefficients.
+    pub shares: Vec<f64>,
+}
+
+/// A position that carries another token's vector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replacement {
+    /// The kept position.
+    pub position: usize,
+    /// The token whose vector it carries.
+    pub token: usize,
+}
+
+/// Seconds spent, summed over groups.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Seconds {
+    /// On similarities.
+    pub kernel: f64,
+    /// On everything else.
+    pub select: f64,
+}
+
+impl Selection {
+    /// The picks `order`, nothing merged.
+    pub(crate) fn from_order(order: Vec<usize>) -> Self {
+        let mut kept = order.clone();
+        kept.sort_unstable();
+        Self { kept, order, ..Self::default() }
+    }
+
+    /// Everything, in index order.
+    pub(crate) fn everything(n: usize) -> Self {
+        Self::from_order((0..n).collect())
+    }
+
+    /// The rows of `features` that stay, in ascending order of position, with replacements and
+    /// merges carried out.
+    ///
+    /// ```
+    /// use mico_select::{Matrix, Merge, Rows, Selection};
+    /// let data = [1.0, 3.0, 10.0];
+    /// let features = Rows::all(Matrix::from_f32(&data, 3, 1)?);
+    /// let merge = Merge { target: 0, own: 0.5, sources: vec![1], shares: vec![0.5] };
+    /// let selection = Selection { kept: vec![0, 2], merges: vec![merge], ..Selection::default() };
+    /// let kept = selection.apply(&features);
+    /// assert_eq!((kept.row(0), kept.row(1)), (&[2.0][..], &[10.0][..]));
+    /// # Ok::<(), mico_select::Error>(())
+    /// ```
+    pub fn apply(&self, features: &Rows<'_>) -> Dense {
+        let mut out = Dense::zeros(self.kept.len(), features.cols());
+        for (row, &token) in self.kept.iter().enumerate() {
+            features.copy_row(token, out.row_mut(row));
+        }
+        let row_of = |token: usize| self.kept.binary_search(&token).ok();
+        for replaced in &self.replaced {
+            if let Some(row) = row_of(replaced.position) {
+                features.copy_row(replaced.token, out.row_mut(row));
+            }
+        }
+        let mut source = vec![0.0; features.cols()];
+        for merge in &self.merges {
+            let Some(row) = row_of(merge.target) else { continue };
+            let mut sum: Vec<f64> =
+                out.row(row).iter().map(|&x| merge.own * f64::from(x)).collect();
+            for (&token, &share) in merge.sources.iter().zip(&merge.shares) {
+                features.copy_row(token, &mut source);
+                sum.iter_mut().zip(&source).for_each(|(s, &x)| *s += share * f64::from(x));
+            }
+            out.row_mut(row).iter_mut().zip(sum).for_each(|(o, s)| *o = s as f32);
+        }
+        out
+    }
+
+    /// Takes in the selection of one group, whose local index `i` is token `members[i]`.
+    pub(crate) fn absorb(&mut self, group: Self, members: &[usize]) {
+        let global = |local: Vec<usize>| local.into_iter().map(|i| members[i]);
+        self.kept.extend(global(group.kept));
+        self.order.extend(global(group.order));
+        self.gains.extend(group.gains);
+        self.objective = match (self.objective, group.objective) {
+            (Some(a), Some(b)) => Some(a + b),
+            (a, b) => a.or(b),
+        };
+        self.merges.extend(group.merges.into_iter().map(|merge| Merge {
+            target: members[merge.target],
+            sources: merge.sources.into_iter().map(|i| members[i]).collect(),
+            ..merge
+        }));
+        self.replaced.extend(group.replaced.into_iter().map(|r| Replacement {
+            position: members[r.position],
+            token: members[r.token],
+        }));
+        self.seconds.kernel += group.seconds.kernel;
+        self.seconds.select += group.seconds.select;
+    }
+
+    /// Restores ascending order after groups were taken in.
+    pub(crate) fn finish(mut self) -> Self {
+        self.kept.sort_unstable();
+        self.merges.sort_unstable_by_key(|merge| merge.target);
+        self.replaced.sort_unstable_by_key(|r| r.position);
+        self
+    }
+}

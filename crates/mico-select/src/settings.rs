@@ -1,0 +1,86 @@
+//! Reading a method's `key=value` settings.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
+/// The settings given for one method. Each read declares a known key; what nobody read is an error.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    given: BTreeMap<String, String>,
+    known: Vec<&'static str>,
+}
+
+impl Settings {
+    /// From key-value pairs. A key given twice keeps its last value.
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self { given: pairs.into_iter().collect(), known: Vec::new() }
+    }
+
+    /// A real number.
+    pub fn float(
+        &mut self,
+        key: &'static str,
+        default: f64,
+        accepted: RangeInclusive<f64>,
+    ) -> Result<f64> {
+        Ok(self.number(key, accepted)?.unwrap_or(default))
+    }
+
+    /// A whole number.
+    pub fn count(
+        &mut self,
+        key: &'static str,
+        default: usize,
+        accepted: RangeInclusive<usize>,
+    ) -> Result<usize> {
+        Ok(self.number(key, accepted)?.unwrap_or(default))
+    }
+
+    /// A number, or nothing if the key was not given.
+    pub fn number<T>(&mut self, key: &'static str, accepted: RangeInclusive<T>) -> Result<Option<T>>
+    where
+        T: FromStr + PartialOrd + Display,
+    {
+        self.known.push(key);
+        let Some(value) = self.given.remove(key) else { return Ok(None) };
+        match value.parse::<T>() {
+            Ok(number) if accepted.contains(&number) => Ok(Some(number)),
+            _ => {
+                let accepted = format!("a number from {} to {}", accepted.start(), accepted.end());
+                Err(Error::BadSetting { key: key.into(), value, accepted })
+            }
+        }
+    }
+
+    /// One of several words; the first is the default.
+    pub fn choice<T: Copy>(&mut self, key: &'static str, options: &[(&str, T)]) -> Result<T> {
+        self.known.push(key);
+        let value = match self.given.remove(key) {
+            Some(value) => value,
+            None => options[0].0.into(),
+        };
+        match options.iter().find(|(word, _)| *word == value) {
+            Some(&(_, choice)) => Ok(choice),
+            None => {
+                let words: Vec<&str> = options.iter().map(|(word, _)| *word).collect();
+                Err(Error::BadSetting { key: key.into(), value, accepted: words.join(", ") })
+            }
+        }
+    }
+
+    /// Refuses what was given and never read.
+    pub fn finish(self, method: &str) -> Result<()> {
+        match self.given.into_keys().next() {
+            None => Ok(()),
+            Some(key) => Err(Error::UnknownSetting {
+                method: method.into(),
+                key,
+                known: self.known.join(", "),
+            }),
+        }
+    }
+}
