@@ -1,2 +1,31 @@
-//! The mico command.
-fn main() {}
+//! The `mico` command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+use mico_cli::{Cli, failure::Failure};
+
+fn main() -> ExitCode {
+    let result = match Cli::try_parse() {
+        Ok(cli) => cli.run(),
+        Err(error) => match error.kind() {
+            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                // A closed pipe is the reader's choice, not a failure.
+                let _ = error.print();
+                Ok(())
+            }
+            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                Err(Failure::misused("no verb given, see 'mico --help'"))
+            }
+            _ => Err(Failure::from(error)),
+        },
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("{failure}");
+            ExitCode::from(failure.status())
+        }
+    }
+}

@@ -1,5 +1,10 @@
 //! The weighted coverage objective over kernel columns.
 
+#![allow(
+    clippy::inline_always,
+    reason = "the body must be compiled inside the closure that enables the vector instructions"
+)]
+
 use pulp::Arch;
 
 /// Independent partial sums of a gain.
@@ -27,9 +32,14 @@ impl Coverage {
 
     /// What adding the token with this kernel column would gain.
     pub(crate) fn gain(&self, column: &[f32]) -> f64 {
+        self.gains([column])[0]
+    }
+
+    /// The gains of several tokens at once: one pass over weights and coverage serves all.
+    pub(crate) fn gains<const C: usize>(&self, columns: [&[f32]; C]) -> [f64; C] {
         self.arch.dispatch(
             #[inline(always)]
-            || gain(column, &self.covered, &self.weights),
+            || gains(columns, &self.covered, &self.weights),
         )
     }
 
@@ -45,27 +55,36 @@ impl Coverage {
         self.weights.iter().zip(&self.covered).map(|(w, &m)| w * f64::from(m)).sum()
     }
 
+    /// How well each position is covered.
+    pub(crate) fn covered(&self) -> &[f32] {
+        &self.covered
+    }
+
     pub(crate) fn weights(&self) -> &[f64] {
         &self.weights
     }
 }
 
 #[inline(always)]
-fn gain(column: &[f32], covered: &[f32], weights: &[f64]) -> f64 {
-    let mut sums = [0.0f64; LANES];
-    let (k8, k_rest) = column.as_chunks::<LANES>();
+fn gains<const C: usize>(columns: [&[f32]; C], covered: &[f32], weights: &[f64]) -> [f64; C] {
+    let mut sums = [[0.0f64; LANES]; C];
     let (m8, m_rest) = covered.as_chunks::<LANES>();
     let (w8, w_rest) = weights.as_chunks::<LANES>();
-    for ((k, m), w) in k8.iter().zip(m8).zip(w8) {
-        for l in 0..LANES {
-            sums[l] += w[l] * positive(f64::from(k[l]) - f64::from(m[l]));
+    let columns = columns.map(<[f32]>::as_chunks::<LANES>);
+    for (block, (m, w)) in m8.iter().zip(w8).enumerate() {
+        for (sums, (k8, _)) in sums.iter_mut().zip(&columns) {
+            let k = &k8[block];
+            for l in 0..LANES {
+                sums[l] += w[l] * positive(f64::from(k[l]) - f64::from(m[l]));
+            }
         }
     }
-    for (l, ((&k, &m), w)) in k_rest.iter().zip(m_rest).zip(w_rest).enumerate() {
-        sums[l] += w * positive(f64::from(k) - f64::from(m));
+    for (l, (&m, w)) in m_rest.iter().zip(w_rest).enumerate() {
+        for (sums, (_, k_rest)) in sums.iter_mut().zip(&columns) {
+            sums[l] += w * positive(f64::from(k_rest[l]) - f64::from(m));
+        }
     }
-    let [a, b, c, d, e, f, g, h] = sums;
-    ((a + e) + (c + g)) + ((b + f) + (d + h))
+    sums.map(|[a, b, c, d, e, f, g, h]| ((a + e) + (c + g)) + ((b + f) + (d + h)))
 }
 
 /// `[x]₊` as one vector instruction.

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use crate::coverage::Coverage;
-use crate::gram::Columns;
+use crate::gram::{Columns, Sketch};
 use crate::lazy::{Objective, Picks, maximise};
 use crate::matrix::Dense;
 use crate::selection::Selection;
@@ -14,6 +14,8 @@ use crate::selector::Context;
 const BOUND_SLACK: f64 = 1.0 + 1e-6;
 /// Columns a thread takes at a time.
 const GRAIN: usize = 64;
+/// Candidates evaluated together when their columns are at hand.
+const AT_ONCE: usize = 4;
 
 /// `factor_i (Σ_v W_v [κ(v,i) − M_v]₊ + Σ_m [σ(m,i) − M'_m]₊)`: coverage of the visual tokens,
 /// optionally of further rows `σ`, optionally scaled per candidate.
@@ -23,6 +25,8 @@ pub(crate) struct KernelCoverage<'a> {
     pub(crate) state: Coverage,
     /// Sums of whole columns, wanted only when they are not all held.
     pub(crate) column_sums: &'a (dyn Fn(&[f64]) -> Vec<f64> + Sync),
+    /// Bounds of the columns that are not held, if there is one.
+    pub(crate) sketch: Option<Sketch>,
     pub(crate) factors: Option<Vec<f64>>,
     pub(crate) side: Option<Side>,
 }
@@ -56,6 +60,19 @@ impl KernelCoverage<'_> {
         selection
     }
 
+    /// The gains of candidates whose columns are held.
+    fn held_gains(&self, candidates: &[usize], gains: &mut [f64]) {
+        let (fours, rest) = candidates.as_chunks::<AT_ONCE>();
+        let (fours_out, rest_out) = gains.as_chunks_mut::<AT_ONCE>();
+        for (four, out) in fours.iter().zip(fours_out) {
+            *out = self.state.gains(four.map(|i| self.columns.held(i)));
+            out.iter_mut().zip(four).for_each(|(gain, &i)| *gain = self.scaled(i, *gain));
+        }
+        for (&i, out) in rest.iter().zip(rest_out) {
+            *out = self.scaled(i, self.state.gain(self.columns.held(i)));
+        }
+    }
+
     fn scaled(&self, i: usize, gain: f64) -> f64 {
         let gain = gain + self.side.as_ref().map_or(0.0, |side| side.gain(i));
         self.factors.as_ref().map_or(gain, |factors| factors[i] * gain)
@@ -69,28 +86,42 @@ impl Objective for KernelCoverage<'_> {
 
     fn first_gains(&mut self) -> (Vec<f64>, bool) {
         if self.columns.is_complete() {
-            let gains = (0..self.len()).into_par_iter().with_min_len(GRAIN).map(|i| self.gain(i));
-            return (gains.collect(), true);
+            let all: Vec<usize> = (0..self.len()).collect();
+            let mut gains = vec![0.0; all.len()];
+            let tasks = all.par_chunks(GRAIN).zip(gains.par_chunks_mut(GRAIN));
+            tasks.for_each(|(tokens, gains)| self.held_gains(tokens, gains));
+            return (gains, true);
+        }
+        if self.sketch.is_some() {
+            let all: Vec<usize> = (0..self.len()).collect();
+            let mut bounds = vec![0.0; all.len()];
+            self.bounds(&all, &mut bounds);
+            return (bounds, false);
         }
         let sums = (self.column_sums)(self.state.weights());
         let bounds = sums.iter().enumerate().map(|(i, sum)| self.scaled(i, *sum) * BOUND_SLACK);
         (bounds.collect(), false)
     }
 
-    fn ready(&self, i: usize) -> bool {
+    fn is_cheap(&self, i: usize) -> bool {
         self.columns.holds(i)
     }
 
-    fn batch(&self) -> usize {
-        Columns::batch()
+    fn has_bounds(&self) -> bool {
+        self.sketch.is_some()
     }
 
-    fn prepare(&mut self, candidates: &[usize]) {
+    fn bounds(&self, candidates: &[usize], bounds: &mut [f64]) {
+        let Some(sketch) = &self.sketch else { return };
+        let (covered, weights) = (self.state.covered(), self.state.weights());
+        candidates.par_iter().zip(bounds).for_each(|(&i, bound)| {
+            *bound = self.scaled(i, sketch.gain_bound(i, covered, weights)) * BOUND_SLACK;
+        });
+    }
+
+    fn gains(&mut self, candidates: &[usize], gains: &mut [f64]) {
         self.columns.fetch(candidates);
-    }
-
-    fn gain(&self, i: usize) -> f64 {
-        self.scaled(i, self.state.gain(self.columns.held(i)))
+        self.held_gains(candidates, gains);
     }
 
     fn add(&mut self, i: usize) {

@@ -28,7 +28,9 @@ pub enum Error {
         expected: String,
     },
     /// A raw buffer does not hold the matrix it is said to hold.
-    #[error("{rows} x {cols} rows with stride {stride} need {needed} values, the buffer holds {found}")]
+    #[error(
+        "{rows} x {cols} rows with stride {stride} need {needed} values, the buffer holds {found}"
+    )]
     Buffer {
         /// Rows asked for.
         rows: usize,

@@ -191,7 +191,10 @@ impl<'a> Inputs<'a> {
 
     /// Which tensors were given.
     pub fn present(&self) -> TensorSet {
-        Tensor::ALL.into_iter().filter(|&t| self.get(t).is_some()).fold(TensorSet(0), TensorSet::with)
+        Tensor::ALL
+            .into_iter()
+            .filter(|&t| self.get(t).is_some())
+            .fold(TensorSet(0), TensorSet::with)
     }
 
     /// Checks shapes and values of the tensors in `read` and returns `N`.
@@ -338,7 +341,11 @@ impl<'a> Tokens<'a> {
         Self { inputs, index: None, n, shared }
     }
 
-    pub(crate) fn of(inputs: &'a Inputs<'a>, index: &'a [usize], shared: Option<&'a [f64]>) -> Self {
+    pub(crate) fn of(
+        inputs: &'a Inputs<'a>,
+        index: &'a [usize],
+        shared: Option<&'a [f64]>,
+    ) -> Self {
         Self { inputs, index: Some(index), n: index.len(), shared }
     }
 

@@ -188,19 +188,37 @@ impl Dense {
     }
 }
 
-/// Squared Euclidean length, summed in f64: no f32 vector overflows or underflows it.
-pub(crate) fn squared_norm(row: &[f32]) -> f64 {
-    row.iter().map(|&x| f64::from(x) * f64::from(x)).sum()
-}
-
-/// Euclidean length, in f64.
+/// Euclidean length, in f64: no f32 vector overflows or underflows it.
 pub(crate) fn norm(row: &[f32]) -> f64 {
-    squared_norm(row).sqrt()
+    dot(row, row).sqrt()
 }
 
 /// Inner product, in f64.
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f64 {
-    a.iter().zip(b).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+    pairwise(a, b, |x, y| x * y)
+}
+
+/// Squared Euclidean distance, in f64.
+pub(crate) fn squared_distance(a: &[f32], b: &[f32]) -> f64 {
+    pairwise(a, b, |x, y| (x - y) * (x - y))
+}
+
+/// `Σ f(a_i, b_i)` with independent partial sums, so that it vectorises.
+#[inline(always)]
+fn pairwise(a: &[f32], b: &[f32], f: impl Fn(f64, f64) -> f64) -> f64 {
+    const LANES: usize = 8;
+    let mut sums = [0.0; LANES];
+    let (a8, a_rest) = a.as_chunks::<LANES>();
+    let (b8, b_rest) = b.as_chunks::<LANES>();
+    for (x, y) in a8.iter().zip(b8) {
+        for l in 0..LANES {
+            sums[l] += f(f64::from(x[l]), f64::from(y[l]));
+        }
+    }
+    for (sum, (&x, &y)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *sum += f(f64::from(x), f64::from(y));
+    }
+    sums.iter().sum()
 }
 
 #[cfg(test)]

@@ -1,20 +1,29 @@
-//! Counting finished picks, for callers that show progress.
+//! Reporting how far a selection has come, for callers that show it.
 
 use std::fmt;
 
-/// A callback that receives the number of tokens picked since the last call.
+/// A piece of work that is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// So many more tokens have been compared with all others.
+    Compared(usize),
+    /// So many more tokens have been picked.
+    Picked(usize),
+}
+
+/// A callback that hears of finished work, from whichever thread finished it.
 #[derive(Clone, Copy, Default)]
-pub struct Progress<'a>(Option<&'a (dyn Fn(usize) + Sync)>);
+pub struct Progress<'a>(Option<&'a (dyn Fn(Done) + Sync)>);
 
 impl<'a> Progress<'a> {
-    /// Calls `f` as tokens are picked, from whichever thread picks them.
-    pub fn new(f: &'a (dyn Fn(usize) + Sync)) -> Self {
+    /// Calls `f` as work gets done.
+    pub fn new(f: &'a (dyn Fn(Done) + Sync)) -> Self {
         Self(Some(f))
     }
 
-    pub(crate) fn picked(&self, tokens: usize) {
+    pub(crate) fn report(&self, done: Done) {
         if let Some(f) = self.0 {
-            f(tokens);
+            f(done);
         }
     }
 }

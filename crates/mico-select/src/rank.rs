@@ -32,7 +32,10 @@ pub(crate) fn top_of(mut indices: Vec<usize>, scores: &[f64], k: usize) -> Vec<u
 }
 
 /// The best of `indices`, the first among equals.
-pub(crate) fn best(indices: impl Iterator<Item = usize>, score: impl Fn(usize) -> f64) -> Option<usize> {
+pub(crate) fn best(
+    indices: impl Iterator<Item = usize>,
+    score: impl Fn(usize) -> f64,
+) -> Option<usize> {
     let mut best: Option<(usize, f64)> = None;
     for i in indices {
         let s = score(i);

@@ -119,10 +119,12 @@ impl Selection {
             sources: merge.sources.into_iter().map(|i| members[i]).collect(),
             ..merge
         }));
-        self.replaced.extend(group.replaced.into_iter().map(|r| Replacement {
-            position: members[r.position],
-            token: members[r.token],
-        }));
+        self.replaced.extend(
+            group
+                .replaced
+                .into_iter()
+                .map(|r| Replacement { position: members[r.position], token: members[r.token] }),
+        );
         self.seconds.kernel += group.seconds.kernel;
         self.seconds.select += group.seconds.select;
     }

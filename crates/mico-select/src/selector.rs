@@ -33,8 +33,12 @@ pub trait Selector: Send + Sync {
     }
 
     /// Keeps `budget` of one group's tokens, `1 <= budget < N`.
-    fn select(&self, tokens: &Tokens<'_>, budget: usize, context: &Context<'_>)
-    -> Result<Selection>;
+    fn select(
+        &self,
+        tokens: &Tokens<'_>,
+        budget: usize,
+        context: &Context<'_>,
+    ) -> Result<Selection>;
 
     /// Keeps every token of one group.
     fn select_all(&self, tokens: &Tokens<'_>, _context: &Context<'_>) -> Result<Selection> {
@@ -106,15 +110,15 @@ pub fn select(
     let n = inputs.check(read, selector.nonnegative())?;
     let shared = selector.prepare(inputs, n)?;
     let shared = shared.as_deref();
-    let context = Context { memory: options.memory, seed: options.seed, progress: options.progress };
+    let context =
+        Context { memory: options.memory, seed: options.seed, progress: options.progress };
     let Some(labels) = inputs.groups() else {
         return run(selector, &Tokens::all(inputs, n, shared), budget, &context);
     };
 
     let groups = members(labels);
     let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
-    let shares =
-        if budget >= n { sizes } else { split_budget(budget, &sizes, options.remainder) };
+    let shares = if budget >= n { sizes } else { split_budget(budget, &sizes, options.remainder) };
     let at_once = rayon::current_num_threads().min(groups.len()).max(1);
     let parts: Vec<Selection> = groups
         .par_iter()

@@ -63,13 +63,11 @@ impl Settings {
             Some(value) => value,
             None => options[0].0.into(),
         };
-        match options.iter().find(|(word, _)| *word == value) {
-            Some(&(_, choice)) => Ok(choice),
-            None => {
-                let words: Vec<&str> = options.iter().map(|(word, _)| *word).collect();
-                Err(Error::BadSetting { key: key.into(), value, accepted: words.join(", ") })
-            }
-        }
+        let known = options.iter().find(|(word, _)| *word == value);
+        known.map(|&(_, choice)| choice).ok_or_else(|| {
+            let words: Vec<&str> = options.iter().map(|(word, _)| *word).collect();
+            Error::BadSetting { key: key.into(), value, accepted: words.join(", ") }
+        })
     }
 
     /// Refuses what was given and never read.

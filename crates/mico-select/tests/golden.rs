@@ -1,5 +1,7 @@
 //! Inputs and what the authors' own code selected from them (`tests/golden/<method>/`).
 
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
 mod common;
 
 use std::path::{Path, PathBuf};

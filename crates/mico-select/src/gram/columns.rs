@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use super::{Gram, TILE};
 use crate::error::{Error, Result};
+use crate::progress::Progress;
 
 /// Columns computed together when one is missing: enough to be bound by arithmetic, not memory.
 const BATCH: usize = TILE;
@@ -36,13 +37,18 @@ enum Slots {
 
 impl<'a> Columns<'a> {
     /// Holds all columns if they fit in `memory` bytes, else as many as do.
-    pub(crate) fn new(gram: &'a Gram, map: &'a Map<'a>, memory: usize) -> Result<Self> {
+    pub(crate) fn new(
+        gram: &'a Gram,
+        map: &'a Map<'a>,
+        memory: usize,
+        progress: &Progress<'_>,
+    ) -> Result<Self> {
         let start = Instant::now();
         let n = gram.len();
         let column = n * size_of::<f32>();
         let batch = 2 * BATCH * column;
         if n.checked_mul(column).is_some_and(|all| all <= memory) {
-            let mut values = gram.cosines();
+            let mut values = gram.cosines_reporting(progress);
             values.par_chunks_mut(n).enumerate().for_each(|(i, column)| map(i, column));
             let slots = Slots::All;
             let missing = Vec::new();
@@ -76,6 +82,11 @@ impl<'a> Columns<'a> {
     /// Time spent on kernel arithmetic so far.
     pub(crate) fn spent(&self) -> Duration {
         self.spent
+    }
+
+    /// Counts time spent on the same kernel elsewhere.
+    pub(crate) fn add_spent(&mut self, time: Duration) {
+        self.spent += time;
     }
 
     /// Whether column `i` can be read at once.

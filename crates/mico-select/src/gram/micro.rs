@@ -5,6 +5,11 @@
 //! two rows, so an entry has the same bits wherever it is computed: in a triangle of tiles or in a
 //! batch of columns, on one thread or on many, and `K(i,j)` equals `K(j,i)`.
 
+#![allow(
+    clippy::inline_always,
+    reason = "the body must be compiled inside the closure that enables the vector instructions"
+)]
+
 use pulp::Arch;
 
 /// Tokens in one packed panel, the width of a 256-bit vector of f32.
@@ -25,6 +30,14 @@ const MICRO_COLS: usize = MICRO_PANELS * PANEL;
 pub(super) type Lane = [f32; PANEL];
 /// A finished tile, row-major.
 pub(super) type Tile = [[f32; TILE]; TILE];
+
+/// An empty tile, on the heap: it is too large for a stack that may be deep.
+pub(super) fn new_tile() -> Box<Tile> {
+    match vec![[0.0; TILE]; TILE].into_boxed_slice().try_into() {
+        Ok(tile) => tile,
+        Err(_) => unreachable!("the slice has the length of a tile"),
+    }
+}
 
 /// Consecutive panels of `depth` lanes each.
 #[derive(Clone, Copy)]

@@ -2,14 +2,17 @@
 
 mod columns;
 mod micro;
+mod sketch;
 
 use pulp::Arch;
 use rayon::prelude::*;
 
 pub(crate) use columns::{Columns, least_memory};
-use micro::{Lane, PANEL, Panels, Part, TILE, TILE_PANELS, Tile, multiply};
+use micro::{Lane, PANEL, Panels, Part, TILE, TILE_PANELS, Tile, multiply, new_tile};
+pub(crate) use sketch::Sketch;
 
 use crate::matrix::{Rows, norm};
+use crate::progress::{Done, Progress};
 
 /// The unit vectors of a token set, packed for fast inner products.
 ///
@@ -76,6 +79,10 @@ impl Gram {
 
     /// All `N x N` cosines in `[-1, 1]`, row-major. Half of them are computed, half mirrored.
     pub fn cosines(&self) -> Vec<f32> {
+        self.cosines_reporting(&Progress::default())
+    }
+
+    fn cosines_reporting(&self, progress: &Progress<'_>) -> Vec<f32> {
         let n = self.len();
         let mut kernel = vec![0.0f32; n * n];
         kernel.par_chunks_mut(TILE * n).enumerate().with_max_len(1).for_each(|(stripe, out)| {
@@ -86,6 +93,7 @@ impl Gram {
                     out.iter_mut().zip(row).for_each(|(o, &x)| *o = x.clamp(-1.0, 1.0));
                 }
             });
+            progress.report(Done::Compared(out.len() / n));
         });
         mirror(&mut kernel, n);
         kernel
@@ -130,7 +138,7 @@ impl Gram {
 
     /// Calls `f(first column, tile)` for each tile of a stripe of rows, from the diagonal on.
     fn for_each_tile(&self, stripe: usize, mut f: impl FnMut(usize, &Tile)) {
-        let mut tile = [[0.0; TILE]; TILE];
+        let mut tile = new_tile();
         for other in stripe..self.len().div_ceil(TILE) {
             let part = if other == stripe { Part::Upper } else { Part::Whole };
             multiply(self.arch, self.panels(stripe), self.panels(other), part, &mut tile);
@@ -161,11 +169,8 @@ impl Gram {
             }
             let a = Panels { lanes: &a, depth: self.depth };
             let tiles = (0..n.div_ceil(TILE)).into_par_iter().map(|other| {
-                let mut tile = vec![[0.0; TILE]; TILE];
-                if let Some(whole) = tile.first_chunk_mut::<TILE>() {
-                    multiply(self.arch, a, self.panels(other), Part::Rows(chunk.len()), whole);
-                }
-                tile.truncate(chunk.len());
+                let mut tile = new_tile();
+                multiply(self.arch, a, self.panels(other), Part::Rows(chunk.len()), &mut tile);
                 tile
             });
             for (other, tile) in tiles.collect::<Vec<_>>().into_iter().enumerate() {

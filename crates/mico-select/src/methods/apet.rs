@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::nearest;
 use crate::error::{Error, Result};
 use crate::inputs::{Tensor, TensorSet, Tokens};
-use crate::matrix::{Dense, dot};
+use crate::matrix::{Dense, dot, squared_distance};
 use crate::rank::{best, top};
 use crate::selection::{Replacement, Selection};
 use crate::selector::{Context, Selector};
@@ -95,9 +95,7 @@ fn farthest_points(x: &Dense, start: usize, count: usize) -> Vec<usize> {
     while points.len() < count {
         let last = x.row(points[points.len() - 1]);
         distance.par_iter_mut().enumerate().with_min_len(64).for_each(|(i, d)| {
-            let square: f64 =
-                x.row(i).iter().zip(last).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
-            *d = d.min(square);
+            *d = d.min(squared_distance(x.row(i), last));
         });
         points.extend(best(0..x.rows(), |i| distance[i]));
     }

@@ -5,6 +5,7 @@ use crate::error::Result;
 use crate::gram::{Columns, Gram};
 use crate::inputs::{Inputs, Tensor, TensorSet, Tokens};
 use crate::matrix::{Dense, Rows, dot, norm};
+use crate::progress::Done;
 use crate::rank::best;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
@@ -57,7 +58,7 @@ impl Selector for CdPruner {
         let factors = budget.saturating_mul(n).saturating_mul(size_of::<f64>());
         let memory = kernel_budget(&features, context.memory.saturating_sub(factors))?;
         let gram = Gram::pack(&features);
-        let mut columns = Columns::new(&gram, &|_, _| {}, memory)?;
+        let mut columns = Columns::new(&gram, &|_, _| {}, memory, &context.progress)?;
         let mut residual: Vec<f64> = (0..n)
             .map(|i| if gram.norms()[i] > 0.0 { relevance[i].powi(2) } else { 0.0 })
             .collect();
@@ -70,7 +71,7 @@ impl Selector for CdPruner {
             log_determinant += residual[pick].max(0.0).ln();
             taken[pick] = true;
             order.push(pick);
-            context.progress.picked(1);
+            context.progress.report(Done::Picked(1));
             let scale = residual[pick];
             let mut row: Vec<f64> = vec![0.0; n];
             if scale > MIN_RESIDUAL {

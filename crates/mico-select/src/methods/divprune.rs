@@ -6,6 +6,7 @@ use super::kernel_budget;
 use crate::error::Result;
 use crate::gram::{Columns, Gram};
 use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::progress::Done;
 use crate::rank::best;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
@@ -43,7 +44,7 @@ impl Selector for DivPrune {
         let features = tokens.rows(Tensor::Features)?;
         let memory = kernel_budget(&features, context.memory)?;
         let gram = Gram::pack(&features);
-        let mut columns = Columns::new(&gram, &|_, _| {}, memory)?;
+        let mut columns = Columns::new(&gram, &|_, _| {}, memory, &context.progress)?;
         let n = tokens.len();
         let isolation = isolation(&mut columns);
         let mut distance = vec![f32::INFINITY; n];
@@ -54,7 +55,7 @@ impl Selector for DivPrune {
         while let Some(pick) = next {
             taken[pick] = true;
             order.push(pick);
-            context.progress.picked(1);
+            context.progress.report(Done::Picked(1));
             if order.len() == budget {
                 break;
             }

@@ -130,11 +130,7 @@ fn split(n: usize, runs: usize) -> Vec<std::ops::Range<usize>> {
 }
 
 /// `mean(A + 0.09 λ var)` with `A = 1000 a`, `λ = mean|A| / (mean|var| + eps)`.
-fn run_score(
-    features: &Rows<'_>,
-    attention: &[f64],
-    run: std::ops::Range<usize>,
-) -> Result<f64> {
+fn run_score(features: &Rows<'_>, attention: &[f64], run: std::ops::Range<usize>) -> Result<f64> {
     let n = run.len();
     let attention = &attention[run.clone()];
     let mean_attention = attention.iter().sum::<f64>() / n.max(1) as f64;

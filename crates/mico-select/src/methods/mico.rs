@@ -1,10 +1,10 @@
 //! MiCo: greedy maximisation of weighted coverage.
 
-use super::{kernel_budget, positive, positive_sums};
+use super::{kernel_budget, positive_kernel, positive_sums};
 use crate::coverage::Coverage;
 use crate::covering::KernelCoverage;
 use crate::error::Result;
-use crate::gram::{Columns, Gram};
+use crate::gram::Gram;
 use crate::inputs::{Tensor, TensorSet, Tokens};
 use crate::proxies::{Information, Proxies, Relevance, Reliability, norms, similarity_to_mean};
 use crate::rank::top;
@@ -88,12 +88,13 @@ impl Mico {
         let gram = Gram::pack(&features);
         let packing = start.elapsed();
         let weights = self.proxies.weights(tokens, &features, gram.norms())?;
-        let columns = Columns::new(&gram, &positive, memory)?;
+        let (columns, sketch) = positive_kernel(&gram, memory, &context.progress)?;
         let column_sums = |weights: &[f64]| positive_sums(&gram, weights);
         let objective = KernelCoverage {
             columns,
             state: Coverage::new(weights),
             column_sums: &column_sums,
+            sketch,
             factors: None,
             side: None,
         };

@@ -77,9 +77,10 @@ impl Selector for MmTok {
         let column_sums = |_: &[f64]| gram.weighted_sums(&scales, exponential);
         let text = self.text_rows(&tokens.rows(Tensor::Projected)?, &tokens.rows(Tensor::Text)?);
         let objective = KernelCoverage {
-            columns: Columns::new(&gram, &softmax, memory)?,
+            columns: Columns::new(&gram, &softmax, memory, &context.progress)?,
             state: Coverage::new(vec![1.0; n]),
             column_sums: &column_sums,
+            sketch: None,
             factors: None,
             side: Some(Side::new(text)),
         };

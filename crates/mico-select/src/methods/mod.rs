@@ -1,5 +1,10 @@
 //! Every selection rule, one file each, and the registry that finds them by name.
 
+#![allow(
+    clippy::unnecessary_wraps,
+    reason = "the registry's builders share one signature, settings or not"
+)]
+
 mod apet;
 mod cdpruner;
 mod dart;
@@ -35,9 +40,12 @@ pub use visionzip::VisionZip;
 pub use vispruner::VisPruner;
 pub use vscan::VScan;
 
+use std::time::Instant;
+
 use crate::error::{Error, Result};
-use crate::gram::{Gram, least_memory, packed_bytes};
+use crate::gram::{Columns, Gram, Sketch, least_memory, packed_bytes};
 use crate::matrix::Rows;
+use crate::progress::Progress;
 use crate::selector::Selector;
 use crate::settings::Settings;
 
@@ -128,10 +136,31 @@ pub fn by_name(name: &str, mut settings: Settings) -> Result<Box<dyn Selector>> 
 fn kernel_budget(features: &Rows<'_>, memory: usize) -> Result<usize> {
     let packed = packed_bytes(features.len(), features.cols());
     let least = least_memory(features.len());
-    memory.checked_sub(packed).filter(|&left| left >= least).ok_or(Error::Memory {
-        limit: memory,
-        needed: packed.saturating_add(least),
-    })
+    memory
+        .checked_sub(packed)
+        .filter(|&left| left >= least)
+        .ok_or(Error::Memory { limit: memory, needed: packed.saturating_add(least) })
+}
+
+/// The kernel `[cos]₊`: all of it where it fits in `memory`, else some columns and a sketch.
+fn positive_kernel<'a>(
+    gram: &'a Gram,
+    memory: usize,
+    progress: &Progress<'_>,
+) -> Result<(Columns<'a>, Option<Sketch>)> {
+    let n = gram.len();
+    let whole = n.saturating_mul(n).saturating_mul(size_of::<f32>());
+    let left = memory.checked_sub(Sketch::bytes(n)).filter(|&left| left >= least_memory(n));
+    match left {
+        Some(left) if whole > memory => {
+            let start = Instant::now();
+            let sketch = Sketch::new(gram, progress);
+            let mut columns = Columns::new(gram, &positive, left, progress)?;
+            columns.add_spent(start.elapsed());
+            Ok((columns, Some(sketch)))
+        }
+        _ => Ok((Columns::new(gram, &positive, memory, progress)?, None)),
+    }
 }
 
 /// `[cos]₊`, in place.

@@ -1,10 +1,10 @@
 //! SCOPE: coverage gain times the candidate's own attention.
 
-use super::{kernel_budget, positive, positive_sums};
+use super::{kernel_budget, positive_kernel, positive_sums};
 use crate::coverage::Coverage;
 use crate::covering::KernelCoverage;
 use crate::error::Result;
-use crate::gram::{Columns, Gram};
+use crate::gram::Gram;
 use crate::inputs::{Tensor, TensorSet, Tokens};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
@@ -55,11 +55,13 @@ impl Selector for Scope {
         let memory = kernel_budget(&features, context.memory)?;
         let attention = tokens.vector(Tensor::Reliability)?;
         let gram = Gram::pack(&features);
+        let (columns, sketch) = positive_kernel(&gram, memory, &context.progress)?;
         let column_sums = |weights: &[f64]| positive_sums(&gram, weights);
         let objective = KernelCoverage {
-            columns: Columns::new(&gram, &positive, memory)?,
+            columns,
             state: Coverage::new(vec![1.0; tokens.len()]),
             column_sums: &column_sums,
+            sketch,
             factors: Some(attention.into_iter().map(|a| a.powf(self.alpha)).collect()),
             side: None,
         };

@@ -3,7 +3,7 @@
 use super::nearest;
 use crate::error::{Error, Result};
 use crate::inputs::{Tensor, TensorSet, Tokens};
-use crate::matrix::Dense;
+use crate::matrix::{Dense, squared_distance};
 use crate::rank::{best, top, top_of};
 use crate::selection::{Merge, Selection};
 use crate::selector::{Context, Selector};
@@ -144,9 +144,7 @@ fn distances(x: &Dense) -> Vec<f64> {
     let mut distance = vec![0.0; n * n];
     for i in 0..n {
         for j in 0..i {
-            let square: f64 =
-                x.row(i).iter().zip(x.row(j)).map(|(&a, &b)| (f64::from(a) - f64::from(b)).powi(2)).sum();
-            let d = (square / x.cols() as f64).sqrt();
+            let d = (squared_distance(x.row(i), x.row(j)) / x.cols() as f64).sqrt();
             distance[i * n + j] = d;
             distance[j * n + i] = d;
         }

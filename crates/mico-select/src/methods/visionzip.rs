@@ -60,7 +60,8 @@ impl Selector for VisionZip {
         order.extend(&anchors);
         let mut selection = Selection::from_order(order);
         let merges = anchors.into_iter().zip(sources).filter(|(_, sources)| !sources.is_empty());
-        selection.merges = merges.map(|(anchor, sources)| anchor_plus_mean(anchor, sources)).collect();
+        selection.merges =
+            merges.map(|(anchor, sources)| anchor_plus_mean(anchor, sources)).collect();
         Ok(selection)
     }
 }

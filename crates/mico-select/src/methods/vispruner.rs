@@ -62,7 +62,7 @@ impl Selector for VisPruner {
             let features = tokens.rows(Tensor::Features)?;
             let memory = kernel_budget(&features, context.memory)?;
             let gram = Gram::pack(&features);
-            let mut columns = Columns::new(&gram, &|_, _| {}, memory)?;
+            let mut columns = Columns::new(&gram, &|_, _| {}, memory, &context.progress)?;
             while rest.len() > diverse {
                 rest = thin_out(&rest, rest.len() - diverse, &mut columns);
             }

@@ -26,7 +26,9 @@ impl Default for VScan {
 
 impl VScan {
     pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self { window: settings.count("window", Self::default().window, 1..=1 << 20)? }))
+        Ok(Box::new(Self {
+            window: settings.count("window", Self::default().window, 1..=1 << 20)?,
+        }))
     }
 
     /// The tokens of each window.
@@ -76,7 +78,8 @@ impl Selector for VScan {
         let joins = nearest::by_cosine(&gram, &members, &selection.kept);
         let sources = nearest::collect(&members, &joins, selection.kept.len());
         let joined = selection.kept.iter().zip(sources).filter(|(_, s)| !s.is_empty());
-        selection.merges = joined.map(|(&target, sources)| nearest::mean(target, sources)).collect();
+        selection.merges =
+            joined.map(|(&target, sources)| nearest::mean(target, sources)).collect();
         Ok(selection)
     }
 }

@@ -1,0 +1,61 @@
+//! Errors of the command: one line, and whose fault it is.
+
+use std::fmt;
+
+/// Exit status of work that failed.
+pub const FAILED: u8 = 1;
+/// Exit status of a call that cannot be right.
+pub const MISUSED: u8 = 2;
+
+/// Why the command stops.
+#[derive(Debug)]
+pub struct Failure {
+    message: String,
+    status: u8,
+}
+
+impl Failure {
+    /// The work failed: an unreadable file, a bad tensor.
+    pub fn failed(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), status: FAILED }
+    }
+
+    /// The call itself is wrong: an unknown name, a value out of range.
+    pub fn misused(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), status: MISUSED }
+    }
+
+    /// The exit status.
+    pub fn status(&self) -> u8 {
+        self.status
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = self.message.split_whitespace();
+        let line = words.collect::<Vec<_>>().join(" ");
+        write!(f, "error: {line}")
+    }
+}
+
+impl From<mico_select::Error> for Failure {
+    fn from(error: mico_select::Error) -> Self {
+        use mico_select::Error as E;
+        match error {
+            E::UnknownMethod { .. } | E::UnknownSetting { .. } | E::BadSetting { .. } => {
+                Self::misused(error)
+            }
+            _ => Self::failed(error),
+        }
+    }
+}
+
+impl From<clap::Error> for Failure {
+    /// The first paragraph of clap's message; the rest repeats the usage.
+    fn from(error: clap::Error) -> Self {
+        let text = error.to_string();
+        let first = text.split("\n\n").next().unwrap_or(&text);
+        Self::misused(first.trim_start_matches("error: "))
+    }
+}

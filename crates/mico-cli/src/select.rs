@@ -1,0 +1,299 @@
+//! `mico select`: the selectors on tensors the user brings.
+
+use std::fs::File;
+use std::io::{BufReader, Cursor, Read, Seek, Write};
+use std::path::PathBuf;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use mico_select::methods::{METHODS, by_name};
+use mico_select::{
+    Done, Inputs, Matrix, Options, Progress, Remainder, Selection, Selector, Settings, Tensor,
+    TensorSet, select,
+};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::size;
+use crate::tensor_file::{TensorFile, TensorFileError};
+
+/// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
+const DEFAULT_MEMORY: &str = "540MB";
+/// The tensor that says which group each token belongs to.
+const GROUP: &str = "group";
+/// Fewer tokens than this are done before a progress bar could be read.
+const LONG_INPUT: usize = 2048;
+/// The most threads one may ask for.
+const MAX_THREADS: u64 = 1024;
+
+/// Pick tokens from tensors you bring.
+#[derive(Debug, Args)]
+#[command(after_long_help = methods_help())]
+pub struct SelectArgs {
+    /// Safetensors file with the tensors the method reads; `-` is standard input.
+    #[arg(long, env = "MICO_INPUT", value_name = "FILE")]
+    input: PathBuf,
+    /// How to select.
+    #[arg(long, env = "MICO_METHOD", default_value = "mico", value_name = "NAME")]
+    method: String,
+    /// How many tokens to keep; with groups, over all of them.
+    #[arg(long, env = "MICO_BUDGET", value_name = "B")]
+    budget: usize,
+    /// A setting of the method, or `remainder=drop|first` for what groups do not divide.
+    #[arg(long = "set", env = "MICO_SET", value_name = "KEY=VALUE", value_delimiter = ',')]
+    set: Vec<String>,
+    /// Seed of random choices.
+    #[arg(long, env = "MICO_SEED", default_value_t = 0)]
+    seed: u64,
+    /// Threads; all cores unless said otherwise. The answer does not depend on it.
+    #[arg(long, env = "MICO_THREADS", value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
+    threads: Option<u64>,
+    /// Memory for inputs and similarities together. The answer does not depend on it.
+    #[arg(long, env = "MICO_MEMORY", default_value = DEFAULT_MEMORY, value_parser = size::parse)]
+    memory: usize,
+    /// Print one JSON document.
+    #[arg(long, env = "MICO_JSON")]
+    json: bool,
+}
+
+fn methods_help() -> String {
+    let lines = METHODS.iter().map(|method| format!("  {:<12} {}", method.name, method.about));
+    format!("Methods:\n{}", lines.collect::<Vec<_>>().join("\n"))
+}
+
+/// The answer, as scripts read it.
+#[derive(Debug, Serialize)]
+struct Answer<'a> {
+    method: &'a str,
+    n: usize,
+    budget: usize,
+    kept: &'a [usize],
+    order: &'a [usize],
+    objective: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    merged: Vec<(usize, &'a [usize])>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    replaced: Vec<(usize, usize)>,
+    seconds: Seconds,
+}
+
+#[derive(Debug, Serialize)]
+struct Seconds {
+    kernel: f64,
+    select: f64,
+}
+
+/// Runs the verb.
+pub fn run(args: &SelectArgs) -> Result<(), Failure> {
+    let (selector, remainder) = selector(args)?;
+    let tensors = if args.input.as_os_str() == "-" {
+        let mut bytes = Vec::new();
+        let limit = args.memory as u64 + 1;
+        let read = std::io::stdin().lock().take(limit).read_to_end(&mut bytes);
+        read.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
+        if bytes.len() > args.memory {
+            let what =
+                format!("standard input: longer than the memory limit of {} bytes", args.memory);
+            return Err(Failure::failed(what));
+        }
+        Tensors::load(Cursor::new(bytes), &*selector, args.memory)
+    } else {
+        let file = File::open(&args.input).map_err(|error| Failure::failed(named(args, &error)))?;
+        Tensors::load(BufReader::new(file), &*selector, args.memory)
+    };
+    let tensors = tensors.map_err(|error| Failure::failed(named(args, &error)))?;
+    let n = tensors.count();
+    let selection = in_pool(args.threads, || pick(args, &*selector, &tensors, remainder))??;
+    print(args, n, &selection)
+}
+
+fn named(args: &SelectArgs, what: &dyn std::fmt::Display) -> String {
+    format!("{}: {what}", args.input.display())
+}
+
+fn selector(args: &SelectArgs) -> Result<(Box<dyn Selector>, Remainder), Failure> {
+    let mut remainder = Remainder::Drop;
+    let mut pairs = Vec::new();
+    for setting in &args.set {
+        let Some((key, value)) = setting.split_once('=') else {
+            return Err(Failure::misused(format!("--set '{setting}', accepted: KEY=VALUE")));
+        };
+        match (key, value) {
+            ("remainder", "drop") => remainder = Remainder::Drop,
+            ("remainder", "first") => remainder = Remainder::First,
+            ("remainder", other) => {
+                let what = format!("setting 'remainder' is '{other}', accepted: drop, first");
+                return Err(Failure::misused(what));
+            }
+            _ => pairs.push((key.to_string(), value.to_string())),
+        }
+    }
+    Ok((by_name(&args.method, Settings::new(pairs))?, remainder))
+}
+
+/// The tensors of a file that a selector reads.
+#[derive(Debug)]
+pub struct Tensors {
+    floats: Vec<(Tensor, Vec<f32>, Vec<usize>)>,
+    groups: Option<Vec<i64>>,
+    bytes: usize,
+}
+
+impl Tensors {
+    fn load<R: Read + Seek>(
+        reader: R,
+        selector: &dyn Selector,
+        memory: usize,
+    ) -> Result<Self, String> {
+        let text = |error: TensorFileError| error.to_string();
+        let mut file = TensorFile::open(reader).map_err(text)?;
+        let present: Vec<Tensor> =
+            Tensor::ALL.into_iter().filter(|tensor| file.contains(tensor.name())).collect();
+        let read = selector.reads(TensorSet::of(&present)).map_err(|error| error.to_string())?;
+        let mut left = memory;
+        let mut floats = Vec::new();
+        for tensor in read.iter() {
+            let (values, shape) = file.floats(tensor.name(), left as u64).map_err(text)?;
+            check_axes(tensor.name(), &shape, if tensor.is_vector() { 1 } else { 2 })?;
+            left -= size_of_val(values.as_slice());
+            floats.push((tensor, values, shape));
+        }
+        let mut groups = None;
+        if file.contains(GROUP) {
+            let (values, shape) = file.integers(GROUP, left as u64).map_err(text)?;
+            check_axes(GROUP, &shape, 1)?;
+            left -= size_of_val(values.as_slice());
+            groups = Some(values);
+        }
+        Ok(Self { floats, groups, bytes: memory - left })
+    }
+
+    /// Number of visual tokens.
+    fn count(&self) -> usize {
+        let with_tokens = self.floats.iter().find(|(tensor, ..)| tensor.counts_tokens());
+        with_tokens.map_or(
+            0,
+            |(tensor, _, shape)| {
+                if *tensor == Tensor::TextAttention { shape[1] } else { shape[0] }
+            },
+        )
+    }
+
+    fn inputs(&self) -> mico_select::Result<Inputs<'_>> {
+        let mut inputs = Inputs::new();
+        for (tensor, values, shape) in &self.floats {
+            let cols = shape.get(1).copied().unwrap_or(1);
+            inputs = inputs.with(*tensor, Matrix::from_f32(values, shape[0], cols)?);
+        }
+        Ok(match &self.groups {
+            Some(groups) => inputs.with_groups(groups),
+            None => inputs,
+        })
+    }
+}
+
+fn check_axes(name: &str, shape: &[usize], expected: usize) -> Result<(), String> {
+    if shape.len() == expected {
+        return Ok(());
+    }
+    let axes = if expected == 1 { "one axis" } else { "two axes" };
+    Err(format!("tensor '{name}' has shape {shape:?}, expected {axes}"))
+}
+
+/// Reads a tensor file from memory and selects from it: the whole input path, for tests that
+/// feed it anything.
+pub fn select_from_bytes(
+    bytes: &[u8],
+    selector: &dyn Selector,
+    budget: usize,
+    memory: usize,
+) -> Result<Selection, String> {
+    let tensors = Tensors::load(Cursor::new(bytes), selector, memory)?;
+    let inputs = tensors.inputs().map_err(|error| error.to_string())?;
+    let memory = memory.saturating_sub(tensors.bytes);
+    select(selector, &inputs, budget, &Options { memory, ..Options::default() })
+        .map_err(|error| error.to_string())
+}
+
+/// Runs `f` on a pool of its own.
+fn in_pool<T: Send>(threads: Option<u64>, f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+    let threads = threads.unwrap_or(0) as usize;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    Ok(pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?.install(f))
+}
+
+fn pick(
+    args: &SelectArgs,
+    selector: &dyn Selector,
+    tensors: &Tensors,
+    remainder: Remainder,
+) -> Result<Selection, Failure> {
+    let n = tensors.count();
+    let bar = if n < LONG_INPUT { ProgressBar::hidden() } else { progress_bar(n, args.budget) };
+    let on_progress = |done: Done| match done {
+        Done::Compared(tokens) | Done::Picked(tokens) => bar.inc(tokens as u64),
+    };
+    let options = Options {
+        memory: args.memory.saturating_sub(tensors.bytes),
+        seed: args.seed,
+        remainder,
+        progress: Progress::new(&on_progress),
+    };
+    let named_error = |error| Failure::from_input(&named(args, &error), error);
+    let inputs = tensors.inputs().map_err(named_error)?;
+    let selection = select(selector, &inputs, args.budget, &options).map_err(named_error)?;
+    bar.finish_and_clear();
+    Ok(selection)
+}
+
+impl Failure {
+    /// An error of the selector, told with the file's name; whose fault it is stays.
+    fn from_input(message: &str, error: mico_select::Error) -> Self {
+        match Self::from(error).status() {
+            crate::failure::MISUSED => Self::misused(message),
+            _ => Self::failed(message),
+        }
+    }
+}
+
+fn progress_bar(n: usize, budget: usize) -> ProgressBar {
+    let bar = ProgressBar::new((n + budget.min(n)) as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent}% {eta}") {
+        bar.set_style(style);
+    }
+    bar
+}
+
+fn print(args: &SelectArgs, n: usize, selection: &Selection) -> Result<(), Failure> {
+    let text = if args.json {
+        let merges = selection.merges.iter();
+        let answer = Answer {
+            method: &args.method,
+            n,
+            budget: args.budget,
+            kept: &selection.kept,
+            order: &selection.order,
+            objective: selection.objective,
+            merged: merges.map(|merge| (merge.target, &merge.sources[..])).collect(),
+            replaced: selection.replaced.iter().map(|r| (r.position, r.token)).collect(),
+            seconds: Seconds { kernel: selection.seconds.kernel, select: selection.seconds.select },
+        };
+        serde_json::to_string(&answer).map_err(Failure::failed)?
+    } else {
+        eprintln!(
+            "{}: kept {} of {n} tokens ({:.1} ms similarities, {:.1} ms selection)",
+            args.method,
+            selection.kept.len(),
+            selection.seconds.kernel * 1e3,
+            selection.seconds.select * 1e3,
+        );
+        let kept: Vec<String> = selection.kept.iter().map(usize::to_string).collect();
+        kept.join(" ")
+    };
+    match writeln!(std::io::stdout(), "{text}") {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,77 @@
+//! Bytes to the numbers a vision tower reads.
+//!
+//! The order of operations is that of Hugging Face's numpy path, to the bit: the byte times the
+//! rescale factor in f64, rounded to f32; then, in f32, less the mean and divided by the deviation.
+
+use rayon::prelude::*;
+
+use crate::pixels::{CHANNELS, RgbImage};
+
+/// Mean of CLIP's training images.
+pub const CLIP_MEAN: [f64; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
+/// Standard deviation of CLIP's training images.
+pub const CLIP_STD: [f64; 3] = [0.268_629_54, 0.261_302_58, 0.275_777_11];
+/// Bytes to the unit interval.
+pub const BYTE_SCALE: f64 = 1.0 / 255.0;
+
+/// Mean and standard deviation per channel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Statistics {
+    /// Subtracted.
+    pub mean: [f64; 3],
+    /// Divided by.
+    pub std: [f64; 3],
+}
+
+impl Statistics {
+    /// CLIP's.
+    pub const CLIP: Self = Self { mean: CLIP_MEAN, std: CLIP_STD };
+
+    /// The mean as a colour, cut off rather than rounded as the reference does.
+    pub fn mean_colour(&self) -> [u8; 3] {
+        self.mean.map(|mean| (mean * 255.0) as u8)
+    }
+}
+
+/// How bytes become numbers; either step may be left out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Normalise {
+    /// Factor that brings bytes to the model's range.
+    pub rescale: Option<f64>,
+    /// Mean and deviation that are then normalised away.
+    pub statistics: Option<Statistics>,
+}
+
+impl Normalise {
+    /// Bytes over 255, less CLIP's mean, over CLIP's deviation.
+    pub const CLIP: Self = Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::CLIP) };
+
+    /// What `byte` becomes in `channel`.
+    fn value(&self, byte: u8, channel: usize) -> f32 {
+        let value = self.rescale.map_or(f32::from(byte), |scale| (f64::from(byte) * scale) as f32);
+        self.statistics.map_or(value, |Statistics { mean, std }| {
+            (value - mean[channel] as f32) / std[channel] as f32
+        })
+    }
+
+    /// The value of every byte in every channel.
+    fn table(&self) -> [[f32; 256]; CHANNELS] {
+        std::array::from_fn(|channel| std::array::from_fn(|byte| self.value(byte as u8, channel)))
+    }
+
+    /// Several views of one size as `views x 3 x height x width` numbers.
+    pub fn apply(&self, views: &[RgbImage]) -> Vec<f32> {
+        let table = self.table();
+        let area = views.first().map_or(0, |view| view.width() * view.height());
+        let mut out = vec![0.0; views.len() * CHANNELS * area];
+        if area > 0 {
+            out.par_chunks_exact_mut(area).enumerate().for_each(|(plane, numbers)| {
+                let (view, channel) = (&views[plane / CHANNELS], plane % CHANNELS);
+                for (number, pixel) in numbers.iter_mut().zip(view.data().chunks_exact(CHANNELS)) {
+                    *number = table[channel][usize::from(pixel[channel])];
+                }
+            });
+        }
+        out
+    }
+}

@@ -1,0 +1,189 @@
+//! The one image type of this crate: upright, 8-bit, RGB, never empty.
+
+use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
+
+/// Channels of an [`RgbImage`].
+pub(crate) const CHANNELS: usize = 3;
+
+/// Width and height in pixels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Size {
+    /// Pixels from left to right.
+    pub width: u32,
+    /// Pixels from top to bottom.
+    pub height: u32,
+}
+
+impl Size {
+    /// A size of `width` by `height` pixels.
+    pub const fn new(width: u32, height: u32) -> Self {
+        Self { width, height }
+    }
+
+    /// A square of the given side.
+    pub const fn square(side: u32) -> Self {
+        Self::new(side, side)
+    }
+
+    /// This size with sides of at least one pixel.
+    pub(crate) fn non_empty(self) -> Self {
+        Self::new(self.width.max(1), self.height.max(1))
+    }
+
+    /// Number of pixels.
+    pub const fn area(self) -> u64 {
+        self.width as u64 * self.height as u64
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+/// Pixel data that does not fit the size it was given with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "pixel data of {found} bytes does not fit a {size} RGB image: {expected} bytes (and at least one pixel) are needed"
+)]
+pub struct SizeError {
+    /// The size asked for.
+    pub size: Size,
+    /// Bytes given.
+    pub found: usize,
+    /// Bytes that size needs.
+    pub expected: u64,
+}
+
+/// A PNG file could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("a {size} image cannot be written as PNG: {reason}")]
+pub struct EncodeError {
+    size: Size,
+    reason: String,
+}
+
+/// An upright RGB image of 8 bits per channel with at least one pixel, rows from top to bottom.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RgbImage {
+    size: Size,
+    data: Vec<u8>,
+}
+
+impl std::fmt::Debug for RgbImage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RgbImage({})", self.size)
+    }
+}
+
+impl RgbImage {
+    /// Wraps `data`, which must hold exactly `width * height * 3` bytes and at least one pixel.
+    pub fn new(size: Size, data: Vec<u8>) -> Result<Self, SizeError> {
+        let expected = size.area() * CHANNELS as u64;
+        if expected == 0 || data.len() as u64 != expected {
+            return Err(SizeError { size, found: data.len(), expected });
+        }
+        Ok(Self { size, data })
+    }
+
+    /// An image of one colour; a side of 0 is taken as 1.
+    pub fn filled(size: Size, colour: [u8; 3]) -> Self {
+        let size = size.non_empty();
+        let pixels = size.width as usize * size.height as usize;
+        Self { size, data: colour.repeat(pixels) }
+    }
+
+    /// Width and height.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Pixels from left to right.
+    pub fn width(&self) -> usize {
+        self.size.width as usize
+    }
+
+    /// Pixels from top to bottom.
+    pub fn height(&self) -> usize {
+        self.size.height as usize
+    }
+
+    /// All bytes, RGB interleaved, rows from top to bottom.
+    pub fn data(&self) -> &[u8] {
+        &self.data
+    }
+
+    /// All bytes, writable.
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        &mut self.data
+    }
+
+    /// The bytes of one row; empty below the image.
+    pub fn row(&self, y: usize) -> &[u8] {
+        if y >= self.height() {
+            return &[];
+        }
+        let stride = self.width() * CHANNELS;
+        &self.data[y * stride..(y + 1) * stride]
+    }
+
+    /// The colour at (x, y), `None` outside.
+    pub fn pixel(&self, x: usize, y: usize) -> Option<[u8; 3]> {
+        let inside = x < self.width() && y < self.height();
+        inside.then(|| {
+            let at = (y * self.width() + x) * CHANNELS;
+            [self.data[at], self.data[at + 1], self.data[at + 2]]
+        })
+    }
+
+    /// Sets the colour at (x, y); nothing happens outside.
+    pub(crate) fn put(&mut self, x: usize, y: usize, colour: [u8; 3]) {
+        if x < self.width() && y < self.height() {
+            let at = (y * self.width() + x) * CHANNELS;
+            self.data[at..at + CHANNELS].copy_from_slice(&colour);
+        }
+    }
+
+    /// Copies `other` with its top left corner at (x, y), cut at this image's border.
+    pub(crate) fn paste(&mut self, other: &Self, x: usize, y: usize) {
+        let columns = other.width().min(self.width().saturating_sub(x)) * CHANNELS;
+        let stride = self.width() * CHANNELS;
+        for row in 0..other.height().min(self.height().saturating_sub(y)) {
+            let at = (y + row) * stride + x * CHANNELS;
+            self.data[at..at + columns].copy_from_slice(&other.row(row)[..columns]);
+        }
+    }
+}
+
+/// Encodes an image as a PNG file.
+pub fn encode_png(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = Vec::new();
+    let Size { width, height } = image.size();
+    PngEncoder::new(&mut bytes)
+        .write_image(image.data(), width, height, ExtendedColorType::Rgb8)
+        .map_err(|error| EncodeError { size: image.size(), reason: error.to_string() })?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_must_fit_the_size() {
+        assert!(RgbImage::new(Size::new(2, 1), vec![0; 6]).is_ok());
+        let short = RgbImage::new(Size::new(2, 2), vec![0; 6]).unwrap_err();
+        assert!(short.to_string().contains("6 bytes does not fit a 2x2"), "{short}");
+        assert!(RgbImage::new(Size::new(0, 2), vec![]).is_err());
+    }
+
+    #[test]
+    fn paste_is_cut_at_the_border() {
+        let mut ground = RgbImage::filled(Size::new(3, 3), [0; 3]);
+        ground.paste(&RgbImage::filled(Size::new(2, 2), [9; 3]), 2, 2);
+        assert_eq!(ground.pixel(2, 2), Some([9; 3]));
+        assert_eq!(ground.pixel(1, 2), Some([0; 3]));
+        assert_eq!(ground.pixel(3, 2), None);
+    }
+}

@@ -1,0 +1,205 @@
+//! `preprocessor_config.json`: what a checkpoint says about its pixels.
+//!
+//! Read are the flat file of every published version (`size` as a number, as `{"shortest_edge"}` or
+//! as `{"height", "width"}`) and the newer `processor_config.json`, which holds the same fields
+//! under `image_processor`. A field that is neither understood nor known to have no effect on
+//! pixels is an error: an ignored one would give other pixels than the model was trained on.
+
+mod fields;
+
+use serde_json::{Map, Value};
+
+use crate::normalise::{BYTE_SCALE, CLIP_MEAN, CLIP_STD, Normalise, Statistics};
+use crate::pixels::Size;
+use crate::resample::ResizeBackend;
+use fields::{bool_or, pinpoints, positive_number, resize, side_or_size, triple};
+
+/// Pillow's number for bicubic resampling, the only one offered.
+const BICUBIC: u64 = 3;
+/// View side when a file names none: the default of both LLaVA processors.
+const DEFAULT_SIDE: u32 = 224;
+
+/// Fields that do not change an RGB image's pixels here.
+const WITHOUT_EFFECT: [&str; 14] = [
+    "aspect_ratio_setting",
+    "auto_map",
+    "data_format",
+    "device",
+    "disable_grouping",
+    "do_convert_rgb",
+    "feature_extractor_type",
+    "image_processor_type",
+    "image_seq_length",
+    "input_data_format",
+    "model_input_names",
+    "pad_size",
+    "processor_class",
+    "return_tensors",
+];
+
+/// A configuration file that cannot be followed.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not JSON.
+    #[error("preprocessor configuration is not JSON: {0}")]
+    Syntax(#[from] serde_json::Error),
+    /// JSON, but no object.
+    #[error("preprocessor configuration is {found}: accepted is an object")]
+    NotAnObject {
+        /// What it is.
+        found: String,
+    },
+    /// A field with a value that cannot be followed.
+    #[error("preprocessor configuration: field `{field}` is {found}: accepted is {accepted}")]
+    Field {
+        /// The field at fault.
+        field: String,
+        /// Its value.
+        found: String,
+        /// What would be accepted.
+        accepted: &'static str,
+    },
+    /// A field this crate does not know.
+    #[error("preprocessor configuration: unknown field `{field}` (value {found})")]
+    Unknown {
+        /// The field.
+        field: String,
+        /// Its value.
+        found: String,
+    },
+}
+
+/// How an image is resized before the centre crop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resize {
+    /// The short side becomes this long, the long side follows (rounded down).
+    ShortestEdge(u32),
+    /// Exactly this size, whatever the aspect.
+    Exact(Size),
+}
+
+impl Resize {
+    /// The size an image of size `from` gets.
+    pub fn target(self, from: Size) -> Size {
+        let side = match self {
+            Self::Exact(size) => return size,
+            Self::ShortestEdge(side) => side,
+        };
+        let (short, long) = (from.width.min(from.height), from.width.max(from.height));
+        // In f64 as the reference divides it: the quotient is cut, and must be cut at the same
+        // place.
+        let stretched = (f64::from(side) * f64::from(long) / f64::from(short.max(1))) as u32;
+        if from.width <= from.height {
+            Size::new(side, stretched)
+        } else {
+            Size::new(stretched, side)
+        }
+    }
+}
+
+/// The parts of a preprocessor configuration that decide pixels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PreprocessorConfig {
+    /// Resize before the crop.
+    pub resize: Resize,
+    /// Whether to resize at all.
+    pub do_resize: bool,
+    /// Centre crop, and size of a crop of a tiled image.
+    pub crop: Size,
+    /// Whether to crop at all.
+    pub do_center_crop: bool,
+    /// Whether the file asks for padding to a square first, where it says so.
+    pub do_pad: Option<bool>,
+    /// Colour of padding: the mean, whether or not it is normalised away.
+    pub ground: [u8; 3],
+    /// Bytes to numbers.
+    pub normalise: Normalise,
+    /// Resolutions to tile at, in the file's own order of axes.
+    pub pinpoints: Option<Vec<[u32; 2]>>,
+    /// Whose resampling to reproduce. No file says; Pillow unless changed.
+    pub backend: ResizeBackend,
+}
+
+impl PreprocessorConfig {
+    /// CLIP's preprocessing for square views of the given side: what the original LLaVA
+    /// checkpoints, which carry no such file, use.
+    pub fn clip(side: u32) -> Self {
+        Self {
+            resize: Resize::ShortestEdge(side),
+            do_resize: true,
+            crop: Size::square(side),
+            do_center_crop: true,
+            do_pad: None,
+            ground: Statistics::CLIP.mean_colour(),
+            normalise: Normalise::CLIP,
+            pinpoints: None,
+            backend: ResizeBackend::default(),
+        }
+    }
+
+    /// Reads a file's text.
+    ///
+    /// ```
+    /// use mico_vision::preprocessor_config::{PreprocessorConfig, Resize};
+    ///
+    /// let text = r#"{"size": {"shortest_edge": 336}, "crop_size": 336}"#;
+    /// let config = PreprocessorConfig::parse(text)?;
+    /// assert_eq!(config.resize, Resize::ShortestEdge(336));
+    /// let error = PreprocessorConfig::parse(r#"{"image_mean": "grey"}"#).unwrap_err();
+    /// assert!(error.to_string().contains("`image_mean` is \"grey\""));
+    /// # Ok::<(), mico_vision::preprocessor_config::ConfigError>(())
+    /// ```
+    pub fn parse(text: &str) -> Result<Self, ConfigError> {
+        let value: Value = serde_json::from_str(text)?;
+        let not_an_object = |value: &Value| ConfigError::NotAnObject { found: fields::show(value) };
+        let whole = value.as_object().ok_or_else(|| not_an_object(&value))?;
+        match whole.get("image_processor") {
+            Some(inner) => Self::read(inner.as_object().ok_or_else(|| not_an_object(inner))?),
+            None => Self::read(whole),
+        }
+    }
+
+    fn read(object: &Map<String, Value>) -> Result<Self, ConfigError> {
+        let mut config = Self::clip(DEFAULT_SIDE);
+        let mut square = false;
+        let mut rescale = (true, BYTE_SCALE);
+        let mut normalise = (true, Statistics { mean: CLIP_MEAN, std: CLIP_STD });
+        for (field, value) in object {
+            // An absent value and a null one both mean the default.
+            if value.is_null() {
+                continue;
+            }
+            match field.as_str() {
+                "size" => config.resize = resize(field, value)?,
+                "default_to_square" => square = bool_or(field, value)?,
+                "crop_size" => config.crop = side_or_size(field, value)?,
+                "do_resize" => config.do_resize = bool_or(field, value)?,
+                "do_center_crop" => config.do_center_crop = bool_or(field, value)?,
+                "do_pad" => config.do_pad = Some(bool_or(field, value)?),
+                "do_rescale" => rescale.0 = bool_or(field, value)?,
+                "rescale_factor" => rescale.1 = positive_number(field, value)?,
+                "do_normalize" => normalise.0 = bool_or(field, value)?,
+                "image_mean" => normalise.1.mean = triple(field, value)?,
+                "image_std" => normalise.1.std = triple(field, value)?,
+                "image_grid_pinpoints" => config.pinpoints = Some(pinpoints(field, value)?),
+                "resample" if value.as_u64() == Some(BICUBIC) => {}
+                "resample" => return Err(fields::wrong(field, value, "3 (bicubic)")),
+                known if WITHOUT_EFFECT.contains(&known) || known.starts_with('_') => {}
+                _ => {
+                    let (field, found) = (field.clone(), fields::show(value));
+                    return Err(ConfigError::Unknown { field, found });
+                }
+            }
+        }
+        // A bare number is the short side, unless the file says that it means a square.
+        if square && object.get("size").is_some_and(Value::is_number) {
+            config.resize = Resize::Exact(side_or_size("size", &object["size"])?);
+        }
+        config.ground = normalise.1.mean_colour();
+        config.normalise = Normalise {
+            rescale: rescale.0.then_some(rescale.1),
+            statistics: normalise.0.then_some(normalise.1),
+        };
+        Ok(config)
+    }
+}

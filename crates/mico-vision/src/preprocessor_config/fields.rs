@@ -1,0 +1,94 @@
+//! Single values of a preprocessor configuration, each error naming its field.
+
+use serde_json::{Map, Value};
+
+use super::{ConfigError, Resize};
+use crate::pixels::Size;
+
+/// Characters of a value shown in an error.
+const SHOWN_CHARACTERS: usize = 60;
+/// Largest side or pinpoint a file may name.
+const MAX_NAMED_SIDE: u64 = 1 << 16;
+/// Most resolutions a file may list.
+const MAX_PINPOINTS: usize = 4096;
+
+/// How a size may be written.
+const SIZE_FORMS: &str =
+    "a side from 1 to 65536, {\"shortest_edge\"} or {\"height\", \"width\"} of such sides";
+
+/// A value as one short line.
+pub(super) fn show(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_CHARACTERS) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+pub(super) fn wrong(field: &str, value: &Value, accepted: &'static str) -> ConfigError {
+    ConfigError::Field { field: field.to_owned(), found: show(value), accepted }
+}
+
+pub(super) fn bool_or(field: &str, value: &Value) -> Result<bool, ConfigError> {
+    value.as_bool().ok_or_else(|| wrong(field, value, "true or false"))
+}
+
+pub(super) fn positive_number(field: &str, value: &Value) -> Result<f64, ConfigError> {
+    let number = value.as_f64().filter(|number| *number > 0.0);
+    number.ok_or_else(|| wrong(field, value, "a number above 0"))
+}
+
+/// Three numbers, or one for all channels.
+pub(super) fn triple(field: &str, value: &Value) -> Result<[f64; 3], ConfigError> {
+    let numbers = match value {
+        Value::Array(list) => list.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>(),
+        single => single.as_f64().map(|number| vec![number; 3]),
+    };
+    numbers
+        .and_then(|numbers| <[f64; 3]>::try_from(numbers).ok())
+        .ok_or_else(|| wrong(field, value, "a list of 3 numbers, or one number"))
+}
+
+fn side(value: &Value) -> Option<u32> {
+    let side = value.as_u64().filter(|side| (1..=MAX_NAMED_SIDE).contains(side))?;
+    u32::try_from(side).ok()
+}
+
+/// `{"height", "width"}` and nothing else.
+fn height_and_width(object: &Map<String, Value>) -> Option<Size> {
+    let size = Size::new(side(object.get("width")?)?, side(object.get("height")?)?);
+    (object.len() == 2).then_some(size)
+}
+
+/// A side, `{"shortest_edge"}`, or `{"height", "width"}`.
+pub(super) fn resize(field: &str, value: &Value) -> Result<Resize, ConfigError> {
+    let found = match value.as_object() {
+        None => side(value).map(Resize::ShortestEdge),
+        Some(object) if object.len() == 1 => {
+            object.get("shortest_edge").and_then(side).map(Resize::ShortestEdge)
+        }
+        Some(object) => height_and_width(object).map(Resize::Exact),
+    };
+    found.ok_or_else(|| wrong(field, value, SIZE_FORMS))
+}
+
+/// A side, `{"height", "width"}`, or `{"shortest_edge"}` meaning a square.
+pub(super) fn side_or_size(field: &str, value: &Value) -> Result<Size, ConfigError> {
+    resize(field, value).map(|resize| match resize {
+        Resize::ShortestEdge(side) => Size::square(side),
+        Resize::Exact(size) => size,
+    })
+}
+
+/// A list of pairs, in the file's own order of axes.
+pub(super) fn pinpoints(field: &str, value: &Value) -> Result<Vec<[u32; 2]>, ConfigError> {
+    let pair = |value: &Value| match value.as_array()?.as_slice() {
+        [first, second] => Some([side(first)?, side(second)?]),
+        _ => None,
+    };
+    value
+        .as_array()
+        .filter(|list| (1..=MAX_PINPOINTS).contains(&list.len()))
+        .and_then(|list| list.iter().map(pair).collect())
+        .ok_or_else(|| wrong(field, value, "a list of 1 to 4096 pairs of sides from 1 to 65536"))
+}

@@ -1,0 +1,97 @@
+//! Preprocessor configurations of every published style.
+
+use mico_vision::Size;
+use mico_vision::normalise::{Normalise, Statistics};
+use mico_vision::preprocessor_config::{PreprocessorConfig, Resize};
+
+fn fail(text: &str) -> String {
+    PreprocessorConfig::parse(text).unwrap_err().to_string()
+}
+
+#[test]
+fn sizes_of_every_style() {
+    let resize = |text: &str| PreprocessorConfig::parse(text).unwrap().resize;
+    assert_eq!(resize(r#"{"size": 336}"#), Resize::ShortestEdge(336));
+    assert_eq!(resize(r#"{"size": {"shortest_edge": 336}}"#), Resize::ShortestEdge(336));
+    let exact = Resize::Exact(Size::new(448, 336));
+    assert_eq!(resize(r#"{"size": {"height": 336, "width": 448}}"#), exact);
+    assert_eq!(resize("{}"), Resize::ShortestEdge(224));
+    let square = Resize::Exact(Size::square(9));
+    assert_eq!(resize(r#"{"size": 9, "default_to_square": true}"#), square);
+    let crop = |text: &str| PreprocessorConfig::parse(text).unwrap().crop;
+    assert_eq!(crop(r#"{"crop_size": 336}"#), Size::square(336));
+    assert_eq!(crop(r#"{"crop_size": {"height": 3, "width": 4}}"#), Size::new(4, 3));
+}
+
+#[test]
+fn the_published_next_file() {
+    let text = r#"{
+        "aspect_ratio_setting": "anyres", "crop_size": {"height": 336, "width": 336},
+        "do_center_crop": true, "do_convert_rgb": true, "do_normalize": true, "do_pad": true,
+        "do_rescale": true, "do_resize": true, "image_grid_pinpoints": [[336, 672], [672, 336]],
+        "image_mean": [0.48145466, 0.4578275, 0.40821073],
+        "image_processor_type": "LlavaNextImageProcessor",
+        "image_std": [0.26862954, 0.26130258, 0.27577711], "processor_class": "LlavaNextProcessor",
+        "resample": 3, "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 336},
+        "_valid_processor_keys": ["images"]
+    }"#;
+    let config = PreprocessorConfig::parse(text).unwrap();
+    assert_eq!(config.normalise, Normalise::CLIP);
+    assert_eq!(config.pinpoints, Some(vec![[336, 672], [672, 336]]));
+    assert_eq!(config.do_pad, Some(true));
+    let nested =
+        format!(r#"{{"image_processor": {text}, "processor_class": "X", "patch_size": 14}}"#);
+    assert_eq!(PreprocessorConfig::parse(&nested).unwrap(), config);
+}
+
+#[test]
+fn null_means_the_default_and_switches_are_heard() {
+    let text = r#"{"size": null, "image_mean": null, "do_rescale": false, "image_std": 0.5}"#;
+    let config = PreprocessorConfig::parse(text).unwrap();
+    assert_eq!(config.resize, Resize::ShortestEdge(224));
+    assert_eq!(config.normalise.rescale, None);
+    let expected = Statistics { std: [0.5; 3], ..Statistics::CLIP };
+    assert_eq!(config.normalise.statistics, Some(expected));
+    let plain = PreprocessorConfig::parse(r#"{"do_normalize": false}"#).unwrap();
+    assert_eq!(plain.normalise.statistics, None);
+}
+
+#[test]
+fn wrong_fields_are_named() {
+    assert!(fail("{").starts_with("preprocessor configuration is not JSON"));
+    assert_eq!(fail("[]"), "preprocessor configuration is []: accepted is an object");
+    let sizes = [
+        "0",
+        "-3",
+        "1e9",
+        "3.5",
+        "\"336\"",
+        "[336, 336]",
+        "true",
+        "{}",
+        r#"{"shortest_edge": 336, "longest_edge": 672}"#,
+        r#"{"height": 3}"#,
+        r#"{"height": 3, "width": 0}"#,
+        r#"{"height": 3, "width": 3, "depth": 3}"#,
+    ];
+    for size in sizes {
+        let message = fail(&format!(r#"{{"size": {size}}}"#));
+        assert!(message.contains("field `size` is"), "{message}");
+    }
+    for (text, field) in [
+        (r#"{"image_mean": [0.1, 0.2]}"#, "image_mean"),
+        (r#"{"image_std": [0.1, "x", 0.2]}"#, "image_std"),
+        (r#"{"rescale_factor": 0}"#, "rescale_factor"),
+        (r#"{"do_normalize": "yes"}"#, "do_normalize"),
+        (r#"{"image_grid_pinpoints": []}"#, "image_grid_pinpoints"),
+        (r#"{"image_grid_pinpoints": [[336, 672, 3]]}"#, "image_grid_pinpoints"),
+        (r#"{"crop_size": {"shortest_edge": 0}}"#, "crop_size"),
+    ] {
+        let message = fail(text);
+        assert!(message.contains(&format!("field `{field}` is")), "{message}");
+    }
+    let message = "preprocessor configuration: field `resample` is 2: accepted is 3 (bicubic)";
+    assert_eq!(fail(r#"{"resample": 2}"#), message);
+    let message = "preprocessor configuration: unknown field `do_sharpen` (value true)";
+    assert_eq!(fail(r#"{"do_sharpen": true}"#), message);
+}

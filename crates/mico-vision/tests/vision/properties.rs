@@ -1,0 +1,154 @@
+//! What must hold for every size.
+
+use mico_vision::decode::{DecodeOptions, decode};
+use mico_vision::layout::{Patch, VisualLayout};
+use mico_vision::llava::{AnyresAxis, Llava, LlavaNext, NextPacking, PadMode};
+use mico_vision::preprocessor_config::PreprocessorConfig;
+use mico_vision::resample::{Canvas, ResizeBackend, Window, resize, resize_window};
+use mico_vision::{RgbImage, Size};
+use proptest::prelude::*;
+
+use crate::fixture::{bytes, noise};
+
+fn backend() -> impl Strategy<Value = ResizeBackend> {
+    prop_oneof![Just(ResizeBackend::Pillow), Just(ResizeBackend::Torch)]
+}
+
+/// Sizes of every magnitude, from a pixel to a very long strip.
+fn size() -> impl Strategy<Value = Size> {
+    let side = || prop_oneof![1..4_u32, 1..400_u32, 1..20_000_u32];
+    (side(), side()).prop_map(|(width, height)| Size::new(width, height))
+}
+
+fn next(side: u32, patch: u32, axis: AnyresAxis) -> LlavaNext {
+    let grids = [[1, 2], [2, 1], [2, 2], [3, 1], [1, 3], [1, 1]];
+    let pinpoints = grids.map(|pair| pair.map(|count| count * side));
+    let config = PreprocessorConfig::clip(side);
+    LlavaNext::from_config(&config, patch, axis, Some(&pinpoints)).unwrap()
+}
+
+/// Lookups agree with the list, regions lie in the image, groups add up.
+fn check_layout(layout: &VisualLayout) {
+    let Size { width, height } = layout.image();
+    for (index, token) in layout.tokens().iter().enumerate() {
+        let region = token.region;
+        if let Some(patch) = token.patch {
+            assert_eq!(layout.index_of(patch), Some(index));
+            assert_eq!(layout.group_of(index), Some(patch.group));
+            assert!(patch.local < layout.groups()[patch.group].patches());
+        } else {
+            assert!(region.is_empty());
+        }
+        if !region.is_empty() {
+            assert!(region.x0 >= 0.0 && region.x1 <= width as f32, "{region:?}");
+            assert!(region.y0 >= 0.0 && region.y1 <= height as f32, "{region:?}");
+        }
+    }
+    let patches = layout.tokens().iter().filter(|token| token.patch.is_some()).count();
+    assert_eq!(layout.group_sizes().iter().sum::<usize>(), patches);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn one_colour_stays_one_colour(
+        from in (1..200_u32, 1..200_u32), to in (1..200_u32, 1..200_u32),
+        colour in any::<[u8; 3]>(), backend in backend(),
+    ) {
+        let image = RgbImage::filled(Size::new(from.0, from.1), colour);
+        let target = Size::new(to.0, to.1);
+        prop_assert!(resize(&image, target, backend) == RgbImage::filled(target, colour));
+    }
+
+    #[test]
+    fn an_unchanged_axis_is_untouched(
+        width in 1..60_u32, height in 1..60_u32, backend in backend(),
+    ) {
+        let image = noise(width, height);
+        let canvas = Canvas::bare(image.size());
+        let all = Window::all(image.size());
+        prop_assert!(resize_window(&image, &canvas, image.size(), &all, backend) == image);
+        let row = noise(width, 1);
+        let tall = resize(&row, Size::new(width, height), backend);
+        prop_assert!((0..height as usize).all(|y| tall.row(y) == row.row(0)));
+    }
+
+    #[test]
+    fn any_window_equals_its_part_of_the_whole(
+        from in (1..80_u32, 1..80_u32), to in (1..80_u32, 1..80_u32),
+        at in (any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()), backend in backend(),
+    ) {
+        let image = noise(from.0, from.1);
+        let target = Size::new(to.0, to.1);
+        let range = |start: u32, length: u32, side: u32| {
+            let start = start % side;
+            start..start + 1 + length % (side - start)
+        };
+        let window = Window { columns: range(at.0, at.1, to.0), rows: range(at.2, at.3, to.1) };
+        let whole = resize(&image, target, backend);
+        let part = resize_window(&image, &Canvas::bare(image.size()), target, &window, backend);
+        for y in 0..part.height() {
+            for x in 0..part.width() {
+                let place = (window.columns.start as usize + x, window.rows.start as usize + y);
+                prop_assert_eq!(part.pixel(x, y), whole.pixel(place.0, place.1));
+            }
+        }
+    }
+
+    #[test]
+    fn layouts_hold_together(
+        image in size(), square in any::<bool>(), unpad in any::<bool>(), hf in any::<bool>(),
+        tower in prop_oneof![Just((28, 7)), Just((30, 7)), Just((336, 14))],
+    ) {
+        let (side, patch) = tower;
+        let mode = if square { PadMode::Square } else { PadMode::ShortSideCrop };
+        let config = PreprocessorConfig::clip(side);
+        let layout = Llava::from_config(&config, patch, mode).unwrap().layout(image);
+        let patches = ((side / patch) * (side / patch)) as usize;
+        prop_assert_eq!(layout.len(), patches);
+        check_layout(&layout);
+
+        let packing = if unpad { NextPacking::SpatialUnpad } else { NextPacking::Spatial };
+        let axis = if hf { AnyresAxis::Hf } else { AnyresAxis::Original };
+        let layout = next(side, patch, axis).layout(image, packing);
+        check_layout(&layout);
+        prop_assert!(layout.len() >= patches);
+        // The base view shows the whole image, patch by patch.
+        let last = layout.region(patches - 1);
+        let covered = side / patch * patch;
+        let expected = image.width as f32 * covered as f32 / side as f32;
+        prop_assert!((last.x1 - expected).abs() <= expected * 1e-5);
+        if !unpad {
+            prop_assert_eq!(layout.len(), patches * layout.groups().len());
+            let first = Patch { group: 1, local: 0 };
+            prop_assert!(layout.index_of(first).is_some());
+        }
+    }
+
+    #[test]
+    fn processed_pixels_fit_their_layout(width in 1..300_u32, height in 1..300_u32) {
+        let image = noise(width, height);
+        let processor = next(28, 7, AnyresAxis::Original);
+        let out = processor.process(&image, NextPacking::Spatial);
+        prop_assert_eq!(out.pixels.len(), out.views * 3 * out.height * out.width);
+        prop_assert_eq!(out.layout.groups().len(), out.views);
+        prop_assert!(out.pixels.iter().all(|number| number.is_finite()));
+    }
+
+    #[test]
+    fn damaged_files_never_panic(
+        file in prop_oneof![
+            Just("rgba.png"), Just("palette.png"), Just("progressive.jpg"), Just("turned6.jpg"),
+            Just("lossless_alpha.webp"), Just("lossy.webp"), Just("animated.gif"), Just("rgb.bmp"),
+        ],
+        damage in proptest::collection::vec((any::<proptest::sample::Index>(), any::<u8>()), 1..8),
+    ) {
+        let mut data = bytes(file);
+        for (place, byte) in damage {
+            let place = place.index(data.len());
+            data[place] = byte;
+        }
+        let _outcome = decode(&data, &DecodeOptions::default());
+    }
+}
