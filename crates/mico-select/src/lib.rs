@@ -79,14 +79,16 @@ pub mod schedule;
 mod selection;
 mod selector;
 mod settings;
+mod tokens;
 
 pub use error::{Error, Result};
 pub use gram::Gram;
 pub use groups::{Remainder, split_budget};
-pub use inputs::{Inputs, Tensor, TensorSet, Tokens};
+pub use inputs::{Inputs, Tensor, TensorSet};
 pub use matrix::{Dense, Matrix, Rows, Values};
 pub use progress::{Done, Progress};
 pub use rank::round_ratio;
 pub use selection::{Merge, Replacement, Seconds, Selection};
 pub use selector::{Context, DEFAULT_MEMORY, Options, Selector, select};
 pub use settings::Settings;
+pub use tokens::Tokens;

@@ -5,8 +5,9 @@
 //! taken is written at its name.
 
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet, Tokens, same_width};
+use crate::inputs::{Tensor, TensorSet, same_width};
 use crate::matrix::{Rows, dot, norm};
+use crate::tokens::Tokens;
 
 /// Information amount `H`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,10 +6,11 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::groups::{Remainder, members, split_budget};
-use crate::inputs::{Inputs, TensorSet, Tokens};
+use crate::inputs::{Inputs, TensorSet};
 use crate::progress::Progress;
 use crate::rng::Rng;
 use crate::selection::Selection;
+use crate::tokens::Tokens;
 
 /// Working memory unless the caller says otherwise.
 pub const DEFAULT_MEMORY: usize = 512 << 20;

@@ -4,12 +4,13 @@ use rayon::prelude::*;
 
 use super::nearest;
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Dense, dot, squared_distance};
 use crate::rank::{best, top};
 use crate::selection::{Replacement, Selection};
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// The authors' ridge of the least-squares fit.
 const RIDGE: f64 = 1e-5;

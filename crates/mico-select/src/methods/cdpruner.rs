@@ -3,13 +3,14 @@
 use super::kernel_budget;
 use crate::error::Result;
 use crate::gram::{Columns, Gram};
-use crate::inputs::{Inputs, Tensor, TensorSet, Tokens};
+use crate::inputs::{Inputs, Tensor, TensorSet};
 use crate::matrix::{Dense, Rows, dot, norm};
 use crate::progress::Done;
 use crate::rank::best;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// The authors' offset of the lowest relevance.
 const MIN_RELEVANCE: f64 = 1e-6;

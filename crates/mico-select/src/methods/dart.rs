@@ -2,12 +2,13 @@
 
 use super::nearest;
 use crate::error::Result;
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Rows, dot, norm};
 use crate::rank::{top, top_of};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// DART's rule: pivots with the largest L1 norm of their keys, visual ones and (where `text` and
 /// `text_keys` are given) text ones; each pivot in turn takes an equal share of the visual tokens

@@ -5,12 +5,13 @@ use rayon::prelude::*;
 use super::kernel_budget;
 use crate::error::Result;
 use crate::gram::{Columns, Gram};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::progress::Done;
 use crate::rank::best;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// DivPrune's rule: start with the token whose nearest neighbour is farthest, then always take
 /// the token farthest from all taken ones, by cosine distance.

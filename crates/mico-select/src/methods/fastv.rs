@@ -1,11 +1,12 @@
 //! FastV: the tokens the last prompt token attends to most.
 
 use crate::error::Result;
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::rank::top;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// FastV's rule: the largest entries of one head-averaged attention row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

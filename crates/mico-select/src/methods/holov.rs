@@ -2,12 +2,13 @@
 
 use crate::error::Result;
 use crate::gram::Gram;
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Matrix, Rows};
 use crate::rank::{argsort, top_of};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// Guard of the authors' divisions.
 const EPS: f64 = 1e-6;

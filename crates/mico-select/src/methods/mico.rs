@@ -5,12 +5,13 @@ use crate::coverage::Coverage;
 use crate::covering::KernelCoverage;
 use crate::error::Result;
 use crate::gram::Gram;
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::proxies::{Information, Proxies, Relevance, Reliability, norms, similarity_to_mean};
 use crate::rank::top;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// The coverage term, and its substitutes from the ablations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,6 +36,11 @@ pub struct Mico {
 
 impl Mico {
     pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
+        Ok(Box::new(Self::from_settings(settings)?))
+    }
+
+    /// Reads the settings `information`, `reliability`, `relevance` and `coverage`.
+    pub fn from_settings(settings: &mut Settings) -> Result<Self> {
         let information = settings.choice(
             "information",
             &[
@@ -73,7 +79,7 @@ impl Mico {
             ],
         )?;
         let proxies = Proxies { information, reliability, relevance };
-        Ok(Box::new(Self { proxies, coverage }))
+        Ok(Self { proxies, coverage })
     }
 
     fn cover(

@@ -5,11 +5,12 @@ use crate::coverage::Coverage;
 use crate::covering::{KernelCoverage, Side};
 use crate::error::Result;
 use crate::gram::{Columns, Gram};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Dense, Rows, dot, norm};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// Temperatures below this would overflow `exp(1/tau)`.
 const MIN_TAU: f64 = 0.002;

@@ -1,8 +1,9 @@
 //! Handing dropped tokens to the kept token they resemble most.
 
 use crate::gram::Gram;
-use crate::inputs::{Tensor, Tokens};
+use crate::inputs::Tensor;
 use crate::selection::Merge;
+use crate::tokens::Tokens;
 
 /// Targets compared at once, to bound the memory of their columns.
 const CHUNK: usize = 96;

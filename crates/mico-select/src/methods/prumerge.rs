@@ -2,11 +2,12 @@
 
 use super::nearest;
 use crate::error::Result;
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::rank::{argsort, top};
 use crate::selection::{Merge, Selection};
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// Neighbours a kept token takes in.
 const NEIGHBOURS: usize = 32;

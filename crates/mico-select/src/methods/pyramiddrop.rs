@@ -2,10 +2,11 @@
 
 use super::FastV;
 use crate::error::Result;
-use crate::inputs::{TensorSet, Tokens};
+use crate::inputs::TensorSet;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// One stage of PyramidDrop: the row of the last prompt token in the block after the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

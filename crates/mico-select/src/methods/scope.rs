@@ -5,10 +5,11 @@ use crate::coverage::Coverage;
 use crate::covering::KernelCoverage;
 use crate::error::Result;
 use crate::gram::Gram;
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// SCOPE's rule: `a_j^alpha Σ_v [cos(v,j) − M_v]₊`. Unlike MiCo it weighs the candidate, not the
 /// token that is covered.

@@ -2,12 +2,13 @@
 
 use super::nearest;
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Dense, squared_distance};
 use crate::rank::{best, top, top_of};
 use crate::selection::{Merge, Selection};
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// The authors' guard of a cluster mean's division.
 const MEAN_EPS: f64 = 1e-6;

@@ -1,11 +1,12 @@
 //! The two references without a signal: chance, and the order of the tokens.
 
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::rng::Rng;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// Uniformly random tokens, without replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,11 +2,12 @@
 
 use super::nearest;
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::rank::{round_ratio, top};
 use crate::selection::{Merge, Selection};
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// VisionZip's rule. The CLS state the authors also keep is no patch and is not counted here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

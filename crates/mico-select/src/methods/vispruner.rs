@@ -5,11 +5,12 @@ use rayon::prelude::*;
 use super::kernel_budget;
 use crate::error::Result;
 use crate::gram::{Columns, Gram};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::rank::{argsort, descending};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// Tokens removed in one round.
 const ROUND: usize = 8;

@@ -2,11 +2,12 @@
 
 use super::nearest;
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet, Tokens};
+use crate::inputs::{Tensor, TensorSet};
 use crate::rank::top_of;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::tokens::Tokens;
 
 /// VScan's first stage on a square grid: half of the budget evenly over windows by the shallow
 /// attention, the rest by the deep one, everything else averaged into its nearest kept token.

@@ -1,0 +1,95 @@
+//! One group's share of a request's tensors.
+
+use crate::error::{Error, Result};
+use crate::inputs::{Axes, Inputs, Tensor};
+use crate::matrix::{Dense, Matrix, Rows};
+
+/// The checked tensors of one group, in the group's own indices `0..n`.
+#[derive(Debug, Clone, Copy)]
+pub struct Tokens<'a> {
+    inputs: &'a Inputs<'a>,
+    index: Option<&'a [usize]>,
+    n: usize,
+    shared: Option<&'a [f64]>,
+}
+
+impl<'a> Tokens<'a> {
+    pub(crate) fn all(inputs: &'a Inputs<'a>, n: usize, shared: Option<&'a [f64]>) -> Self {
+        Self { inputs, index: None, n, shared }
+    }
+
+    pub(crate) fn of(
+        inputs: &'a Inputs<'a>,
+        index: &'a [usize],
+        shared: Option<&'a [f64]>,
+    ) -> Self {
+        Self { inputs, index: Some(index), n: index.len(), shared }
+    }
+
+    /// Number of tokens in the group.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether the group is empty (it never is).
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// Whether `tensor` was given.
+    pub fn has(&self, tensor: Tensor) -> bool {
+        self.inputs.get(tensor).is_some()
+    }
+
+    /// A tensor with one row per visual token, or a text tensor whole.
+    pub fn rows(&self, tensor: Tensor) -> Result<Rows<'a>> {
+        let matrix = self.matrix(tensor)?;
+        Ok(match (tensor.axes(), self.index) {
+            (Axes::TextRows, _) | (_, None) => Rows::all(matrix),
+            (_, Some(index)) => Rows::of(matrix, index),
+        })
+    }
+
+    /// A vector tensor.
+    pub fn vector(&self, tensor: Tensor) -> Result<Vec<f64>> {
+        let rows = self.rows(tensor)?;
+        let mut value = [0.0];
+        Ok((0..self.n)
+            .map(|i| {
+                rows.copy_row(i, &mut value);
+                f64::from(value[0])
+            })
+            .collect())
+    }
+
+    /// The text-to-visual attention rows, `[m, n]`.
+    pub fn text_attention(&self) -> Result<Dense> {
+        let matrix = self.matrix(Tensor::TextAttention)?;
+        let mut whole = vec![0.0; matrix.cols()];
+        let mut dense = Dense::zeros(matrix.rows(), self.n);
+        for m in 0..matrix.rows() {
+            matrix.copy_row(m, &mut whole);
+            let out = dense.row_mut(m);
+            match self.index {
+                None => out.copy_from_slice(&whole),
+                Some(index) => out.iter_mut().zip(index).for_each(|(o, &i)| *o = whole[i]),
+            }
+        }
+        Ok(dense)
+    }
+
+    /// The signal a method prepared over all groups together, one value per token.
+    pub fn shared(&self) -> Option<Vec<f64>> {
+        let shared = self.shared?;
+        Some(match self.index {
+            None => shared.to_vec(),
+            Some(index) => index.iter().map(|&i| shared[i]).collect(),
+        })
+    }
+
+    fn matrix(&self, tensor: Tensor) -> Result<Matrix<'a>> {
+        self.inputs
+            .get(tensor)
+            .ok_or_else(|| Error::Missing { tensor, reason: "the method reads it".into() })
+    }
+}
