@@ -51,6 +51,24 @@ impl From<mico_select::Error> for Failure {
     }
 }
 
+impl From<mico_engine::Error> for Failure {
+    fn from(error: mico_engine::Error) -> Self {
+        use mico_engine::Error as E;
+        use mico_select::Error as S;
+        match error {
+            E::OutOfRange { .. }
+            | E::Unknown { .. }
+            | E::Select(
+                S::OutOfRange { .. }
+                | S::UnknownMethod { .. }
+                | S::UnknownSetting { .. }
+                | S::BadSetting { .. },
+            ) => Self::misused(error),
+            _ => Self::failed(error),
+        }
+    }
+}
+
 impl From<clap::Error> for Failure {
     /// The first paragraph of clap's message; the rest repeats the usage.
     fn from(error: clap::Error) -> Self {

@@ -5,10 +5,21 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
+mod chat;
+pub mod doctor;
 pub mod failure;
+mod generation_args;
+mod images;
+mod model_args;
+pub mod models;
+mod output;
+mod pruning_args;
+pub mod run;
 pub mod select;
 pub mod size;
 pub mod tensor_file;
+pub mod trace;
 
 use clap::{Parser, Subcommand};
 
@@ -24,14 +35,24 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Run(run::RunArgs),
+    Trace(trace::TraceArgs),
     Select(select::SelectArgs),
+    Bench(bench::BenchArgs),
+    Models(models::ModelsArgs),
+    Doctor(doctor::DoctorArgs),
 }
 
 impl Cli {
     /// Does what the command line says.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.verb {
+            Verb::Run(args) => run::run(args),
+            Verb::Trace(args) => trace::run(args),
             Verb::Select(args) => select::run(args),
+            Verb::Bench(args) => bench::run(args),
+            Verb::Models(args) => models::run(args),
+            Verb::Doctor(args) => doctor::run(args),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `mico select`: the selectors on tensors the user brings.
 
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read, Seek, Write};
+use std::io::{BufReader, Cursor, Read, Seek};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -14,6 +14,8 @@ use mico_select::{
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::output;
+use crate::pruning_args::pairs;
 use crate::size;
 use crate::tensor_file::{TensorFile, TensorFileError};
 
@@ -112,23 +114,19 @@ fn named(args: &SelectArgs, what: &dyn std::fmt::Display) -> String {
 }
 
 fn selector(args: &SelectArgs) -> Result<(Box<dyn Selector>, Remainder), Failure> {
+    let mut settings = pairs(&args.set)?;
     let mut remainder = Remainder::Drop;
-    let mut pairs = Vec::new();
-    for setting in &args.set {
-        let Some((key, value)) = setting.split_once('=') else {
-            return Err(Failure::misused(format!("--set '{setting}', accepted: KEY=VALUE")));
-        };
-        match (key, value) {
-            ("remainder", "drop") => remainder = Remainder::Drop,
-            ("remainder", "first") => remainder = Remainder::First,
-            ("remainder", other) => {
+    for (_, value) in settings.extract_if(.., |(key, _)| key == "remainder") {
+        remainder = match value.as_str() {
+            "drop" => Remainder::Drop,
+            "first" => Remainder::First,
+            other => {
                 let what = format!("setting 'remainder' is '{other}', accepted: drop, first");
                 return Err(Failure::misused(what));
             }
-            _ => pairs.push((key.to_string(), value.to_string())),
-        }
+        };
     }
-    Ok((by_name(&args.method, Settings::new(pairs))?, remainder))
+    Ok((by_name(&args.method, Settings::new(settings))?, remainder))
 }
 
 /// The tensors of a file that a selector reads.
@@ -265,9 +263,9 @@ fn progress_bar(n: usize, budget: usize) -> ProgressBar {
 }
 
 fn print(args: &SelectArgs, n: usize, selection: &Selection) -> Result<(), Failure> {
-    let text = if args.json {
+    if args.json {
         let merges = selection.merges.iter();
-        let answer = Answer {
+        return output::json(&Answer {
             method: &args.method,
             n,
             budget: args.budget,
@@ -277,23 +275,15 @@ fn print(args: &SelectArgs, n: usize, selection: &Selection) -> Result<(), Failu
             merged: merges.map(|merge| (merge.target, &merge.sources[..])).collect(),
             replaced: selection.replaced.iter().map(|r| (r.position, r.token)).collect(),
             seconds: Seconds { kernel: selection.seconds.kernel, select: selection.seconds.select },
-        };
-        serde_json::to_string(&answer).map_err(Failure::failed)?
-    } else {
-        eprintln!(
-            "{}: kept {} of {n} tokens ({:.1} ms similarities, {:.1} ms selection)",
-            args.method,
-            selection.kept.len(),
-            selection.seconds.kernel * 1e3,
-            selection.seconds.select * 1e3,
-        );
-        let kept: Vec<String> = selection.kept.iter().map(usize::to_string).collect();
-        kept.join(" ")
-    };
-    match writeln!(std::io::stdout(), "{text}") {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::failed(format!("standard output: {error}")))
-        }
-        _ => Ok(()),
+        });
     }
+    eprintln!(
+        "{}: kept {} of {n} tokens ({:.1} ms similarities, {:.1} ms selection)",
+        args.method,
+        selection.kept.len(),
+        selection.seconds.kernel * 1e3,
+        selection.seconds.select * 1e3,
+    );
+    let kept: Vec<String> = selection.kept.iter().map(usize::to_string).collect();
+    output::line(&kept.join(" "))
 }

@@ -17,10 +17,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("three arguments are needed: IMAGE KEPT OUT.png".into());
     };
     let image = decode(&fs::read(image)?, &DecodeOptions::default())?;
-    let kept: Vec<usize> = fs::read_to_string(kept)?
-        .split_whitespace()
-        .map(str::parse)
-        .collect::<Result<_, _>>()?;
+    let kept: Vec<usize> =
+        fs::read_to_string(kept)?.split_whitespace().map(str::parse).collect::<Result<_, _>>()?;
     let processor = Llava::from_config(&PreprocessorConfig::clip(336), 14, PadMode::Square)?;
     let layout = processor.layout(image.size());
     let counts = format!("{} -> {}", layout.len(), kept.len());

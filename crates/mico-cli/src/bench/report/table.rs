@@ -1,0 +1,95 @@
+//! The report as a Markdown table: a column per setting.
+
+use super::Report;
+use super::row::Row;
+use super::stats::{Speedup, Spread};
+
+const MIB: f64 = 1024.0 * 1024.0;
+
+/// A line of the table: its name and what stands in a column.
+type Line = (&'static str, fn(&Row) -> String);
+
+const LINES: [Line; 20] = [
+    ("visual tokens", tokens),
+    ("layer average", |row| format!("{:.1}", row.tokens.layer_average)),
+    ("vision (ms)", |row| milliseconds(row.seconds.vision)),
+    ("projector (ms)", |row| milliseconds(row.seconds.projector)),
+    ("Stage 1 (ms)", |row| milliseconds(row.seconds.stage1)),
+    ("Stage 2 relevance (ms)", |row| milliseconds(row.seconds.stage2_relevance)),
+    ("Stage 2 selection (ms)", |row| milliseconds(row.seconds.stage2_select)),
+    ("decoder prefill (ms)", |row| milliseconds(row.seconds.decoder_prefill)),
+    ("**prefill, sum (ms)**", |row| milliseconds(row.seconds.prefill)),
+    ("prefill, min to max (ms)", |row| range(row.seconds.prefill)),
+    ("decode per token (ms)", |row| milliseconds(row.seconds.decode_per_token)),
+    ("GFLOPs of the prefill", |row| format!("{:.0}", row.gflops.total)),
+    ("prefill speed-up promised", |row| speedup(row, true, |s| s.promised)),
+    ("prefill speed-up realised", |row| speedup(row, true, |s| s.realised.median)),
+    ("share realised", |row| share(row, true)),
+    ("decoder speed-up promised", |row| speedup(row, false, |s| s.promised)),
+    ("decoder speed-up realised", |row| speedup(row, false, |s| s.realised.median)),
+    ("share realised", |row| share(row, false)),
+    ("peak memory (MiB)", |row| format!("{:.0}", row.peak_memory_bytes as f64 / MIB)),
+    ("cache of the prompt (MiB)", |row| format!("{:.1}", row.cache_bytes as f64 / MIB)),
+];
+
+impl Report {
+    /// The table, with a line about the run above it.
+    pub(in crate::bench) fn table(&self) -> String {
+        let Some(first) = self.rows.first() else { return String::new() };
+        let run = &first.run;
+        let mut text = format!(
+            "{}: {} decoder of {:.0} MiB, {} hidden states, {} threads, {} attention, {} text tokens; \
+             medians; peak memory of the {}\n\n|",
+            self.model,
+            run.quantize.unwrap_or("dense"),
+            self.decoder_bytes as f64 / MIB,
+            run.dtype,
+            run.threads,
+            run.attention,
+            first.tokens.text,
+            self.peak_memory_of,
+        );
+        for row in &self.rows {
+            text.push_str(" | ");
+            text.push_str(&match row.budget {
+                Some(budget) => format!("{} T={budget}", row.method),
+                None => "unpruned".to_owned(),
+            });
+        }
+        text.push_str(" |\n|---|");
+        text.push_str(&"---:|".repeat(self.rows.len()));
+        for (name, cell) in LINES {
+            let cells: Vec<String> = self.rows.iter().map(cell).collect();
+            text.push_str(&format!("\n| {name} | {} |", cells.join(" | ")));
+        }
+        text
+    }
+}
+
+fn tokens(row: &Row) -> String {
+    let tokens = &row.tokens;
+    let counts = [Some(tokens.visual), tokens.stage1_kept, tokens.stage2_kept];
+    let counts: Vec<String> = counts.iter().flatten().map(usize::to_string).collect();
+    counts.join(" → ")
+}
+
+fn milliseconds(spread: Spread) -> String {
+    let value = spread.median * 1e3;
+    if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+fn range(spread: Spread) -> String {
+    format!("{:.0} to {:.0}", spread.min * 1e3, spread.max * 1e3)
+}
+
+fn pick(row: &Row, prefill: bool) -> Option<&Speedup> {
+    row.speedup.as_ref().map(|both| if prefill { &both.prefill } else { &both.decoder })
+}
+
+fn speedup(row: &Row, prefill: bool, of: fn(&Speedup) -> f64) -> String {
+    pick(row, prefill).map_or_else(|| "1".into(), |speedup| format!("{:.2}x", of(speedup)))
+}
+
+fn share(row: &Row, prefill: bool) -> String {
+    pick(row, prefill).map_or_else(String::new, |speedup| format!("{:.0} %", speedup.share * 100.0))
+}

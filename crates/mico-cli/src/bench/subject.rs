@@ -1,0 +1,137 @@
+//! What is measured on: a model, an image of noise and a prompt of ordinary tokens.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use mico_engine::{Engine, EngineOptions, Error, Switches};
+use mico_model::{
+    Family, LoadOptions, Model, ModelConfig, Precision, Preset, Progress, QuantKind,
+    SyntheticOptions,
+};
+use mico_vision::preprocessor_config::PreprocessorConfig;
+use mico_vision::{RgbImage, Size};
+
+use super::BenchArgs;
+use crate::failure::Failure;
+
+/// Text tokens before the image in the paper's prompt, the first token included.
+const BEFORE_IMAGE: usize = 35;
+/// Ids of ordinary words: past the special tokens at the start of a vocabulary.
+const FIRST_WORD: u32 = 3;
+const WORDS: u32 = 1000;
+/// Views of a side that make LLaVA-NeXT cut its usual four crops.
+const NEXT_SIDES: u32 = 2;
+const TICK: Duration = Duration::from_millis(200);
+
+/// A model and what it is asked.
+#[derive(Debug)]
+pub(super) struct Subject {
+    /// The folder or preset.
+    pub(super) name: String,
+    pub(super) synthetic: bool,
+    pub(super) engine: Engine,
+    pub(super) quantisation: Option<QuantKind>,
+    pub(super) image: RgbImage,
+    pub(super) ids: Vec<u32>,
+    /// Text tokens after the image.
+    pub(super) after_image: usize,
+    pub(super) load_seconds: f64,
+}
+
+/// Builds the subject of a call.
+pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
+    let quantisation = args.quantize.as_deref().map(QuantKind::parse).transpose();
+    let quantisation = quantisation.map_err(Failure::misused)?;
+    let start = Instant::now();
+    let (name, engine) = match (&args.model, &args.synthetic) {
+        (Some(folder), _) => {
+            let bar = ProgressBar::new(0);
+            if let Ok(style) =
+                ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes}")
+            {
+                bar.set_style(style);
+            }
+            let progress = |done: Progress| {
+                bar.set_length(done.bytes_total);
+                bar.set_position(done.bytes_done);
+            };
+            let load = LoadOptions {
+                quantise: quantisation,
+                progress: Some(&progress),
+                ..LoadOptions::default()
+            };
+            let options = EngineOptions { load, ..EngineOptions::default() };
+            let opened = Engine::open(folder, &options);
+            bar.finish_and_clear();
+            (folder.display().to_string(), opened?.0)
+        }
+        (None, Some(preset)) => {
+            let preset = Preset::find(preset).map_err(Failure::misused)?;
+            (preset.name.to_owned(), synthetic(preset, args.seed, quantisation)?)
+        }
+        (None, None) => return Err(Failure::misused("neither --model nor --synthetic is given")),
+    };
+    let load_seconds = start.elapsed().as_secs_f64();
+    let config = engine.model().config();
+    let image = noise(config, args.seed).map_err(Failure::failed)?;
+    let (ids, after_image) = prompt(config, args.text_tokens);
+    let synthetic = args.synthetic.is_some();
+    Ok(Subject { name, synthetic, engine, quantisation, image, ids, after_image, load_seconds })
+}
+
+fn synthetic(preset: &Preset, seed: u64, quantise: Option<QuantKind>) -> Result<Engine, Error> {
+    let config = preset.config();
+    let spinner = ProgressBar::new_spinner().with_message("making random weights");
+    spinner.enable_steady_tick(TICK);
+    // What is not quantised is stored as in the published files where memory is short.
+    let precision = if quantise.is_some() { Precision::F16 } else { Precision::F32 };
+    let options = SyntheticOptions { seed, precision, quantise, ..SyntheticOptions::default() };
+    let side = config.vision.image_size as u32;
+    let (model, _) = Model::synthetic(config, &options)?;
+    spinner.finish_and_clear();
+    Engine::from_parts(model, None, PreprocessorConfig::clip(side), Switches::default())
+}
+
+/// Noise of the size that fills the family's usual views exactly.
+fn noise(config: &ModelConfig, seed: u64) -> Result<RgbImage, mico_vision::SizeError> {
+    let side = config.vision.image_size as u32;
+    let size = match config.family {
+        Family::Llava => Size::square(side),
+        Family::LlavaNext => Size::square(NEXT_SIDES * side),
+    };
+    let mut state = seed | 1;
+    let mut byte = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state >> 56) as u8
+    };
+    RgbImage::new(size, (0..size.area() * 3).map(|_| byte()).collect())
+}
+
+/// A prompt of `text` tokens around one placeholder, and how many come after it.
+fn prompt(config: &ModelConfig, text: usize) -> (Vec<u32>, usize) {
+    let before = BEFORE_IMAGE.min(text.div_ceil(2));
+    let image = config.image_token_id;
+    let last = (config.decoder.vocab_size as u32).min(WORDS).max(FIRST_WORD + 1);
+    let words = (FIRST_WORD..last).filter(|&id| id != image).cycle();
+    let first = config.bos_token_id.filter(|&id| id != image);
+    let mut ids: Vec<u32> = first.into_iter().chain(words).take(text).collect();
+    ids.insert(before.min(ids.len()), image);
+    (ids, text - before)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_papers_prompt() {
+        let config = Preset::find("llava-1.5-7b").unwrap().config();
+        let (ids, after) = prompt(&config, 69);
+        assert_eq!((ids.len(), after), (70, 34));
+        assert_eq!(ids.iter().position(|&id| id == config.image_token_id), Some(35));
+        assert_eq!(ids[0], 1);
+        assert_eq!(prompt(&config, 2).0.len(), 3);
+    }
+}

@@ -1,0 +1,22 @@
+//! What the operating system and the repository say about a run.
+
+use std::path::Path;
+use std::process::Command;
+
+/// Asks Linux to forget the process's highest memory use so far; says whether it did.
+pub(super) fn reset_peak_memory() -> bool {
+    std::fs::write("/proc/self/clear_refs", "5").is_ok()
+}
+
+/// The commit the binary was made from: as the build said, else as the source folder says now.
+pub(super) fn commit() -> Option<String> {
+    if let Some(commit) = option_env!("MICO_COMMIT") {
+        return Some(commit.to_owned());
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let arguments = ["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"];
+    let output = Command::new("git").arg("-C").arg(folder).args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    let commit = text.trim();
+    (output.status.success() && !commit.is_empty()).then(|| commit.to_owned())
+}

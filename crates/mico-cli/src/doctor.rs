@@ -1,0 +1,138 @@
+//! `mico doctor`: what this build and this machine can do.
+
+use clap::Args;
+use mico_engine::hub::HubOptions;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::model_args::ModelArgs;
+use crate::output;
+
+/// Check this build, this machine and, if one is named, a model.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Print one JSON document.
+    #[arg(long, env = "MICO_JSON")]
+    json: bool,
+}
+
+/// One thing looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+    detail: String,
+}
+
+/// Runs the verb; fails if a check does.
+pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
+    let mut checks = vec![build(), processor(), memory(), hub()];
+    if args.model.model != "tiny" {
+        checks.push(model(&args.model)?);
+    }
+    if args.json {
+        output::json(&checks)?;
+    } else {
+        for check in &checks {
+            let mark = if check.ok { "ok  " } else { "FAIL" };
+            output::line(&format!("{mark} {:<10} {}", check.name, check.detail))?;
+        }
+    }
+    match checks.iter().find(|check| !check.ok) {
+        Some(check) => Err(Failure::failed(format!("{}: {}", check.name, check.detail))),
+        None => Ok(()),
+    }
+}
+
+fn build() -> Check {
+    let features = [
+        ("cuda", cfg!(feature = "cuda")),
+        ("cudnn", cfg!(feature = "cudnn")),
+        ("flash-attn", cfg!(feature = "flash-attn")),
+        ("metal", cfg!(feature = "metal")),
+        ("mkl", cfg!(feature = "mkl")),
+        ("accelerate", cfg!(feature = "accelerate")),
+    ];
+    let on: Vec<&str> = features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+    let features = if on.is_empty() { "none (CPU)".to_string() } else { on.join(", ") };
+    let version = env!("CARGO_PKG_VERSION");
+    let detail = format!("mico {version}, {}, features: {features}", std::env::consts::ARCH);
+    Check { name: "build", ok: true, detail }
+}
+
+/// Quantised kernels choose their instructions when they are compiled.
+fn processor() -> Check {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let compiled = [
+        ("avx2", cfg!(target_feature = "avx2")),
+        ("fma", cfg!(target_feature = "fma")),
+        ("f16c", cfg!(target_feature = "f16c")),
+        ("avx512f", cfg!(target_feature = "avx512f")),
+        ("neon", cfg!(target_feature = "neon")),
+    ];
+    let on: Vec<&str> = compiled.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
+    let compiled = if on.is_empty() { "baseline only".to_string() } else { on.join(", ") };
+    let detail = format!("{threads} threads, compiled for {compiled}");
+    Check { name: "processor", ok: true, detail }
+}
+
+fn memory() -> Check {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kilobytes = |key: &str| -> Option<f64> {
+        let line = text.lines().find(|line| line.starts_with(key))?;
+        line.split_whitespace().nth(1)?.parse().ok()
+    };
+    let detail = match (kilobytes("MemTotal:"), kilobytes("MemAvailable:")) {
+        (Some(total), Some(free)) => {
+            format!("{:.1} GiB, {:.1} GiB available", total / 1048576.0, free / 1048576.0)
+        }
+        _ => "not known on this system".to_string(),
+    };
+    Check { name: "memory", ok: true, detail }
+}
+
+fn hub() -> Check {
+    match HubOptions::from_env() {
+        Ok(options) => {
+            let mode = if options.is_offline() { "offline" } else { "online" };
+            let cache = options.cache();
+            let there = if cache.is_dir() { "" } else { " (not there yet)" };
+            let detail = format!(
+                "{mode}, endpoint {}, cache {}{there}",
+                options.endpoint(),
+                cache.display()
+            );
+            Check { name: "hub", ok: true, detail }
+        }
+        Err(error) => Check { name: "hub", ok: false, detail: error.to_string() },
+    }
+}
+
+fn model(args: &ModelArgs) -> Result<Check, Failure> {
+    let opened = args.in_pool(|| args.open())?;
+    Ok(match opened {
+        Ok(engine) => {
+            let about = engine.describe();
+            let calibrated = if about.uncalibrated { ", uncalibrated" } else { "" };
+            let detail = format!(
+                "{} ({}): {} blocks, refinement after block {}{calibrated}, {} MB of decoder matrices, \
+                 prompt {}, tokenizer {}",
+                about.family,
+                about.preset.unwrap_or("no preset"),
+                about.layers,
+                about.refine_layer,
+                about.decoder_bytes / 1_000_000,
+                about.prompt_style,
+                if about.tokenizer { "found" } else { "missing" },
+            );
+            Check { name: "model", ok: true, detail }
+        }
+        Err(failure) => {
+            let text = failure.to_string();
+            let detail = text.trim_start_matches("error: ").to_string();
+            Check { name: "model", ok: false, detail }
+        }
+    })
+}

@@ -1,0 +1,45 @@
+//! Reading the images of a request.
+
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use mico_vision::RgbImage;
+use mico_vision::decode::{DecodeOptions, decode};
+
+use crate::failure::Failure;
+
+/// The images of `paths`, or one from standard input if there are none and it is no terminal.
+pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<RgbImage>, Failure> {
+    if paths.is_empty() {
+        if std::io::stdin().is_terminal() {
+            return Ok(Vec::new());
+        }
+        let bytes = read_all(std::io::stdin().lock(), "standard input")?;
+        if bytes.is_empty() {
+            return Err(Failure::misused("no image: give --image FILE, or one on standard input"));
+        }
+        return Ok(vec![decode_named(&bytes, "standard input")?]);
+    }
+    paths.iter().map(|path| read_one(path)).collect()
+}
+
+fn read_one(path: &Path) -> Result<RgbImage, Failure> {
+    let name = path.display().to_string();
+    let file = std::fs::File::open(path);
+    let file = file.map_err(|error| Failure::failed(format!("{name}: {error}")))?;
+    decode_named(&read_all(file, &name)?, &name)
+}
+
+/// At most as many bytes as an image may have; one more shows that there are too many.
+fn read_all(reader: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
+    let limit = DecodeOptions::default().limits.encoded_bytes;
+    let mut bytes = Vec::new();
+    let read = reader.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+    read.map_err(|error| Failure::failed(format!("{name}: {error}")))?;
+    Ok(bytes)
+}
+
+fn decode_named(bytes: &[u8], name: &str) -> Result<RgbImage, Failure> {
+    decode(bytes, &DecodeOptions::default())
+        .map_err(|error| Failure::failed(format!("{name}: {error}")))
+}

@@ -1,0 +1,152 @@
+//! Which model to run, and how it is loaded.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use mico_engine::hub::{self, Event, HubOptions, ModelRef};
+use mico_engine::{Engine, EngineOptions, PromptStyle, Switches};
+use mico_model::{LoadOptions, LoadReport, Precision, Progress, QuantKind};
+
+use crate::failure::Failure;
+
+/// The name of the embedded model.
+const TINY: &str = "tiny";
+/// The most threads one may ask for.
+const MAX_THREADS: u64 = 1024;
+
+/// The model and how it is loaded.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    /// A model folder, or a hub id `org/name[@revision]`.
+    #[arg(long, env = "MICO_MODEL", default_value = TINY, value_name = "M")]
+    pub(crate) model: String,
+    /// Quantise the decoder's matrices while loading: q4k, q6k or q8_0.
+    #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND", value_parser = quantisation)]
+    pub(crate) quantize: Option<QuantKind>,
+    /// Type the weights are kept in: stored (as in the file), f32, f16 or bf16.
+    #[arg(long, env = "MICO_DTYPE", default_value = "stored", value_parser = precision)]
+    pub(crate) dtype: Precision,
+    /// Threads; all cores unless said otherwise.
+    #[arg(long, env = "MICO_THREADS", value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
+    pub(crate) threads: Option<u64>,
+    /// How the prompt is written: template (the checkpoint's), vicuna, mistral or plain.
+    #[arg(long, env = "MICO_PROMPT_STYLE", value_name = "STYLE", value_parser = style)]
+    pub(crate) prompt_style: Option<PromptStyle>,
+    /// A choice the paper leaves open, such as `position_mode=compact`.
+    #[arg(long = "switch", env = "MICO_SWITCH", value_name = "NAME=VALUE", value_delimiter = ',')]
+    pub(crate) switches: Vec<String>,
+}
+
+fn quantisation(text: &str) -> Result<QuantKind, String> {
+    QuantKind::parse(text).map_err(|error| error.to_string())
+}
+
+fn style(text: &str) -> Result<PromptStyle, String> {
+    text.parse::<PromptStyle>().map_err(|error| error.to_string())
+}
+
+fn precision(text: &str) -> Result<Precision, String> {
+    match text {
+        "stored" => Ok(Precision::Stored),
+        "f32" => Ok(Precision::F32),
+        "f16" => Ok(Precision::F16),
+        "bf16" => Ok(Precision::Bf16),
+        _ => Err("accepted: stored, f32, f16, bf16".into()),
+    }
+}
+
+impl ModelArgs {
+    /// Runs `f` on as many threads as were asked for.
+    pub(crate) fn in_pool<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
+        let threads = self.threads.unwrap_or(0) as usize;
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool =
+            pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?;
+        Ok(pool.install(f))
+    }
+
+    /// Finds and loads the model, with progress and warnings on standard error.
+    pub(crate) fn open(&self) -> Result<Engine, Failure> {
+        let folder = self.folder()?;
+        let bar = ProgressBar::new(0);
+        if let Ok(bar_style) =
+            ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes}")
+        {
+            bar.set_style(bar_style);
+        }
+        let report_progress = |progress: Progress| {
+            bar.set_length(progress.bytes_total);
+            bar.set_position(progress.bytes_done);
+        };
+        let options = EngineOptions {
+            load: LoadOptions {
+                precision: self.dtype,
+                quantise: self.quantize,
+                progress: Some(&report_progress),
+                ..LoadOptions::default()
+            },
+            switches: self.switches()?,
+            style: self.prompt_style,
+            ..EngineOptions::default()
+        };
+        let opened = Engine::open(&folder, &options);
+        bar.finish_and_clear();
+        let (engine, report) = opened?;
+        warn(&report);
+        Ok(engine)
+    }
+
+    /// The folder of the model, fetched from the hub if need be.
+    pub(crate) fn folder(&self) -> Result<PathBuf, Failure> {
+        if self.model == TINY && !PathBuf::from(TINY).is_dir() {
+            return Err(Failure::failed(
+                "model 'tiny' is not part of this build, accepted: --model with a folder or a hub id \
+                 org/name[@revision]",
+            ));
+        }
+        let reference = ModelRef::parse(&self.model).map_err(Failure::misused)?;
+        let options = HubOptions::from_env().map_err(Failure::misused)?;
+        let bar = ProgressBar::no_length();
+        let folder = hub::resolve(&reference, &options, &mut |event| show(&bar, &event));
+        bar.finish_and_clear();
+        folder.map_err(Failure::failed)
+    }
+
+    fn switches(&self) -> Result<Switches, Failure> {
+        let mut switches = Switches::default();
+        for switch in &self.switches {
+            let Some((name, value)) = switch.split_once('=') else {
+                return Err(Failure::misused(format!("--switch '{switch}', accepted: NAME=VALUE")));
+            };
+            switches.set(name, value)?;
+        }
+        Ok(switches)
+    }
+}
+
+fn show(bar: &ProgressBar, event: &Event<'_>) {
+    match event {
+        Event::Unreachable { reason } => {
+            eprintln!("warning: the hub cannot be reached, using the cached copy: {reason}");
+        }
+        Event::Waiting { file } => bar.set_message(format!("waiting for {file}")),
+        Event::Started { file, size, .. } => {
+            let size = size.map_or(String::new(), |size| format!(" ({})", HumanBytes(size)));
+            bar.set_message(format!("{file}{size}"));
+        }
+        Event::Advanced { received, .. } => bar.set_position(*received),
+        _ => {}
+    }
+}
+
+fn warn(report: &LoadReport) {
+    if let Some(first) = report.unexpected.first() {
+        let count = report.unexpected.len();
+        eprintln!("warning: {count} unexpected tensors were ignored, the first is '{first}'");
+    }
+    for note in report.quantisation.iter().take(1) {
+        let others = report.quantisation.len() - 1;
+        eprintln!("note: {} kept as {} (and {others} more)", note.tensor, note.used);
+    }
+}

@@ -1,0 +1,45 @@
+//! Writing to standard output: a reader that has gone away is no failure.
+
+use std::io::{ErrorKind, Write};
+
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// Prints a line.
+pub(crate) fn line(text: &str) -> Result<(), Failure> {
+    written(writeln!(std::io::stdout(), "{text}"))
+}
+
+/// Prints a JSON document on a line of its own.
+pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
+    line(&serde_json::to_string(document).map_err(Failure::failed)?)
+}
+
+fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Prints an answer piece by piece and notices when nobody reads any more.
+#[derive(Debug, Default)]
+pub(crate) struct Streamed {
+    closed: bool,
+}
+
+impl mico_engine::Sink for Streamed {
+    fn text(&mut self, piece: &str) {
+        let mut out = std::io::stdout();
+        if write!(out, "{piece}").and_then(|()| out.flush()).is_err() {
+            self.closed = true;
+        }
+    }
+
+    fn cancelled(&self) -> bool {
+        self.closed
+    }
+}

@@ -1,0 +1,81 @@
+//! How much to prune, written the same way on every verb.
+
+use clap::Args;
+use mico_engine::pruner::{self, Pruning};
+use mico_select::Settings;
+use mico_select::schedule::Budget;
+
+use crate::failure::Failure;
+
+/// The pruner used when a budget is given without a method.
+const DEFAULT_METHOD: &str = "mico";
+
+/// The budget flags.
+#[derive(Debug, Args)]
+pub(crate) struct PruningArgs {
+    /// Layer-average number of visual tokens per image.
+    #[arg(long, env = "MICO_BUDGET", value_name = "T", conflicts_with_all = ["keep", "no_prune"])]
+    pub(crate) budget: Option<usize>,
+    /// The same as a share of the unpruned count, in (0, 1].
+    #[arg(long, env = "MICO_KEEP", value_name = "R", conflicts_with = "no_prune")]
+    pub(crate) keep: Option<f64>,
+    /// Run the model untouched; the default when no budget is given.
+    #[arg(long, env = "MICO_NO_PRUNE")]
+    pub(crate) no_prune: bool,
+    /// How to prune: mico, mico-s1, random or none.
+    #[arg(long, env = "MICO_METHOD", value_name = "NAME")]
+    pub(crate) method: Option<String>,
+    /// Decoder block after which Stage 2 prunes, counted from 1.
+    #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
+    pub(crate) refine_layer: Option<usize>,
+    /// Stage-1 pool as a multiple of the budget; 2 unless said otherwise.
+    #[arg(long, env = "MICO_POOL", value_name = "N")]
+    pub(crate) pool: Option<usize>,
+    /// A setting of the method.
+    #[arg(long = "set", env = "MICO_SET", value_name = "KEY=VALUE", value_delimiter = ',')]
+    pub(crate) set: Vec<String>,
+}
+
+impl PruningArgs {
+    /// What the flags ask for.
+    pub(crate) fn pruning(&self) -> Result<Pruning, Failure> {
+        let budget = match (self.budget, self.keep) {
+            (Some(tokens), _) => Budget::Tokens(tokens),
+            (None, Some(share)) => Budget::Share(share),
+            (None, None) => return self.unpruned(),
+        };
+        let name = self.method.as_deref().unwrap_or(DEFAULT_METHOD);
+        let pruner = pruner::by_name(name, Settings::new(pairs(&self.set)?))?;
+        let mut pruning = Pruning::new(pruner, budget);
+        pruning.refine_layer = self.refine_layer;
+        if let Some(pool) = self.pool {
+            pruning.pool = pool;
+        }
+        Ok(pruning)
+    }
+
+    /// No budget: nothing else may ask for pruning.
+    fn unpruned(&self) -> Result<Pruning, Failure> {
+        let asks = [
+            ("--method", self.method.as_deref().is_some_and(|method| method != "none")),
+            ("--refine-layer", self.refine_layer.is_some()),
+            ("--pool", self.pool.is_some()),
+            ("--set", !self.set.is_empty()),
+        ];
+        match asks.iter().find(|(_, given)| *given) {
+            Some((flag, _)) if !self.no_prune => {
+                Err(Failure::misused(format!("{flag} needs a budget: --budget T or --keep R")))
+            }
+            _ => Ok(Pruning::off()),
+        }
+    }
+}
+
+/// Splits `KEY=VALUE` arguments.
+pub(crate) fn pairs(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
+    let split = |setting: &String| match setting.split_once('=') {
+        Some((key, value)) => Ok((key.to_string(), value.to_string())),
+        None => Err(Failure::misused(format!("--set '{setting}', accepted: KEY=VALUE"))),
+    };
+    set.iter().map(split).collect()
+}

@@ -1,0 +1,198 @@
+//! `mico run`: an answer to a question about images.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use mico_engine::{Engine, ImageInput, Outcome, Prompt, Request, TurnRequest};
+use mico_vision::RgbImage;
+use mico_vision::overlay::{Caption, Pruned, draw_png};
+use serde::Serialize;
+
+use crate::chat;
+use crate::failure::Failure;
+use crate::generation_args::GenerationArgs;
+use crate::images;
+use crate::model_args::ModelArgs;
+use crate::output::{self, Streamed};
+use crate::pruning_args::PruningArgs;
+
+/// Answer a question about an image.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// An image; may be given several times. One is read from standard input if there is none.
+    #[arg(long = "image", env = "MICO_IMAGE", value_name = "FILE")]
+    images: Vec<PathBuf>,
+    #[command(flatten)]
+    pruning: PruningArgs,
+    #[command(flatten)]
+    generation: GenerationArgs,
+    /// Draw what was kept, beside question and answer, to a PNG file.
+    #[arg(long, env = "MICO_OVERLAY", value_name = "FILE")]
+    overlay: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long, env = "MICO_JSON")]
+    json: bool,
+    /// What to ask. On a terminal, without one, a conversation begins.
+    #[arg(env = "MICO_QUESTION")]
+    question: Option<String>,
+}
+
+/// The answer, as scripts read it.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    answer: &'a str,
+    finish: &'static str,
+    method: &'a str,
+    visual_tokens: usize,
+    stage1_kept: Option<usize>,
+    stage2_kept: Option<usize>,
+    layer_average: f64,
+    prompt_tokens: usize,
+    generated_tokens: usize,
+    model: &'a mico_engine::ModelTrace,
+    uncalibrated: bool,
+    seconds: &'a mico_engine::Seconds,
+    peak_memory_bytes: u64,
+}
+
+/// Runs the verb.
+pub fn run(args: &RunArgs) -> Result<(), Failure> {
+    args.model.in_pool(|| answer(args))?
+}
+
+fn answer(args: &RunArgs) -> Result<(), Failure> {
+    let pruning = args.pruning.pruning()?;
+    if let Some(path) = &args.overlay {
+        check_writable(path)?;
+    }
+    let interactive = args.question.is_none() && std::io::stdin().is_terminal() && !args.json;
+    let Some(question) = args.question.as_deref().or(interactive.then_some("")) else {
+        return Err(Failure::misused("no question given"));
+    };
+    let pixels = images::read(&args.images)?;
+    if pixels.is_empty() && !interactive {
+        return Err(Failure::misused("no image: give --image FILE, or one on standard input"));
+    }
+    let engine = args.model.open()?;
+    let turn = TurnRequest {
+        images: pixels.iter().cloned().map(ImageInput::Decoded).collect(),
+        prompt: Prompt::question(question, pixels.len()),
+        generation: args.generation.generation(),
+        dump: false,
+    };
+    if interactive {
+        return chat::talk(&engine, turn, pruning);
+    }
+    let name = pruning.pruner.name();
+    let request = Request { turn, pruning };
+    let outcome = if args.json {
+        engine.run(&request, &mut ())?
+    } else {
+        let outcome = engine.run(&request, &mut Streamed::default())?;
+        output::line("")?;
+        outcome
+    };
+    if let Some(path) = &args.overlay {
+        draw(path, &pixels, &outcome, question)?;
+    }
+    if args.json {
+        return output::json(&document(&outcome, name));
+    }
+    report(&engine, &outcome);
+    Ok(())
+}
+
+fn document<'a>(outcome: &'a Outcome, method: &'a str) -> Document<'a> {
+    let trace = &outcome.trace;
+    Document {
+        answer: &outcome.answer.text,
+        finish: outcome.answer.finish.name(),
+        method,
+        visual_tokens: trace.visual_tokens,
+        stage1_kept: trace.stage1.as_ref().map(|stage| stage.kept.len()),
+        stage2_kept: trace.stage2.as_ref().map(|stage| stage.kept.len()),
+        layer_average: trace.layer_average,
+        prompt_tokens: trace.prompt_tokens,
+        generated_tokens: outcome.answer.usage.generated_tokens,
+        model: &trace.model,
+        uncalibrated: trace.model.uncalibrated,
+        seconds: &trace.seconds,
+        peak_memory_bytes: trace.peak_memory_bytes,
+    }
+}
+
+/// `576 -> 128 -> 46`, with the stages that ran.
+pub(crate) fn counts(outcome: &Outcome) -> String {
+    let trace = &outcome.trace;
+    let stages = [
+        Some(trace.visual_tokens),
+        trace.stage1.as_ref().map(|stage| stage.kept.len()),
+        trace.stage2.as_ref().map(|stage| stage.kept.len()),
+    ];
+    stages.into_iter().flatten().map(|n| n.to_string()).collect::<Vec<_>>().join(" -> ")
+}
+
+/// Statistics, on standard error.
+pub(crate) fn report(engine: &Engine, outcome: &Outcome) {
+    let (trace, seconds) = (&outcome.trace, &outcome.trace.seconds);
+    let pruning = seconds.stage1 + seconds.stage2_relevance + seconds.stage2_select;
+    let before = seconds.preprocess + seconds.vision + seconds.projector;
+    eprintln!(
+        "visual tokens {} (layer average {:.1}); vision {:.2} s, pruning {:.3} s, prefill {:.2} s, \
+         {} tokens in {:.2} s",
+        counts(outcome),
+        trace.layer_average,
+        before,
+        pruning,
+        seconds.decoder_prefill,
+        outcome.answer.usage.generated_tokens,
+        seconds.decode,
+    );
+    if trace.stage2.is_some() && trace.model.uncalibrated {
+        eprintln!(
+            "note: refinement after block {} of {} is scaled from the family's published model, not \
+             calibrated for this one",
+            trace.model.refine_layer,
+            engine.model().decoder().blocks(),
+        );
+    }
+}
+
+/// Fails before the model runs rather than after.
+fn check_writable(path: &Path) -> Result<(), Failure> {
+    let parent = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    if path.is_dir() || !parent.is_dir() {
+        let what = format!("--overlay {}: no such folder, or a folder itself", path.display());
+        return Err(Failure::failed(what));
+    }
+    Ok(())
+}
+
+fn draw(
+    path: &Path,
+    pixels: &[RgbImage],
+    outcome: &Outcome,
+    question: &str,
+) -> Result<(), Failure> {
+    let pruned: Vec<Pruned<'_>> = pixels
+        .iter()
+        .zip(&outcome.images)
+        .map(|(image, o)| Pruned {
+            image,
+            layout: &o.layout,
+            stage1: o.stage1.as_deref(),
+            kept: &o.kept,
+        })
+        .collect();
+    let counts = counts(outcome);
+    let caption = Caption { question, answer: &outcome.answer.text, counts: &counts };
+    let png = draw_png(&pruned, &caption).map_err(Failure::failed)?;
+    std::fs::write(path, png)
+        .map_err(|error| Failure::failed(format!("--overlay {}: {error}", path.display())))
+}

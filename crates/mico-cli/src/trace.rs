@@ -1,0 +1,115 @@
+//! `mico trace`: everything that happened to one request.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+use mico_engine::{ImageInput, Outcome, Prompt, Request, TurnRequest};
+
+use crate::failure::Failure;
+use crate::generation_args::GenerationArgs;
+use crate::images;
+use crate::model_args::ModelArgs;
+use crate::output;
+use crate::pruning_args::PruningArgs;
+
+/// Run one request and tell everything that happened.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("text").required(true).args(["prompt", "input_ids"]))]
+pub struct TraceArgs {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// An image; may be given several times. One is read from standard input if there is none.
+    #[arg(long = "image", env = "MICO_IMAGE", value_name = "FILE")]
+    images: Vec<PathBuf>,
+    /// What to ask, put into the model's prompt.
+    #[arg(long, env = "MICO_PROMPT", value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Raw token ids with one image placeholder per image, as a JSON list.
+    #[arg(long, env = "MICO_INPUT_IDS", value_name = "[..]", value_parser = ids)]
+    input_ids: Option<Ids>,
+    #[command(flatten)]
+    pruning: PruningArgs,
+    #[command(flatten)]
+    generation: GenerationArgs,
+    /// Write the tensors along the way to a safetensors file.
+    #[arg(long, env = "MICO_DUMP", value_name = "FILE")]
+    dump: Option<PathBuf>,
+    /// Print one JSON document.
+    #[arg(long, env = "MICO_JSON")]
+    json: bool,
+}
+
+/// A list of token ids.
+#[derive(Debug, Clone)]
+struct Ids(Vec<u32>);
+
+fn ids(text: &str) -> Result<Ids, String> {
+    let accepted = "accepted: a JSON list of token ids such as [1,32000,5]";
+    serde_json::from_str(text).map(Ids).map_err(|error| format!("{error}, {accepted}"))
+}
+
+/// Runs the verb.
+pub fn run(args: &TraceArgs) -> Result<(), Failure> {
+    let outcome = args.model.in_pool(|| trace(args))??;
+    if let (Some(path), Some(dump)) = (&args.dump, &outcome.dump) {
+        dump.write(path)?;
+    }
+    if args.json {
+        return output::json(&outcome.trace);
+    }
+    output::line(&prose(&outcome))
+}
+
+fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
+    let pruning = args.pruning.pruning()?;
+    let pixels = images::read(&args.images)?;
+    let prompt = match (&args.prompt, &args.input_ids) {
+        (_, Some(Ids(ids))) => Prompt::InputIds(ids.clone()),
+        (Some(text), None) => Prompt::question(text, pixels.len()),
+        (None, None) => return Err(Failure::misused("--prompt or --input-ids is needed")),
+    };
+    let turn = TurnRequest {
+        images: pixels.into_iter().map(ImageInput::Decoded).collect(),
+        prompt,
+        generation: args.generation.generation(),
+        dump: args.dump.is_some(),
+    };
+    let engine = args.model.open()?;
+    Ok(engine.run(&Request { turn, pruning }, &mut ())?)
+}
+
+fn prose(outcome: &Outcome) -> String {
+    let trace = &outcome.trace;
+    let stage = |kept: Option<usize>| kept.map_or("-".to_string(), |count| count.to_string());
+    let seconds = &trace.seconds;
+    let lines = [
+        format!(
+            "{} with {} blocks, refinement after block {}",
+            trace.model.family, trace.model.layers, trace.model.refine_layer
+        ),
+        format!(
+            "visual tokens {} -> {} -> {}, layer average {:.2}, prompt {}",
+            trace.visual_tokens,
+            stage(trace.stage1.as_ref().map(|stage| stage.kept.len())),
+            stage(trace.stage2.as_ref().map(|stage| stage.kept.len())),
+            trace.layer_average,
+            trace.prompt_tokens,
+        ),
+        format!("cache lengths {:?}", trace.cache_lengths.iter().flatten().collect::<Vec<_>>()),
+        format!(
+            "seconds: preprocess {:.3}, vision {:.3}, projector {:.3}, stage 1 {:.3}, relevance \
+             {:.3}, stage 2 {:.3}, prefill {:.3}, decode {:.3}",
+            seconds.preprocess,
+            seconds.vision,
+            seconds.projector,
+            seconds.stage1,
+            seconds.stage2_relevance,
+            seconds.stage2_select,
+            seconds.decoder_prefill,
+            seconds.decode,
+        ),
+        format!("ids {:?}", trace.generated_ids),
+        trace.text.clone(),
+    ];
+    lines.join("\n")
+}

@@ -1,0 +1,239 @@
+//! `mico trace`, `mico run`, `mico models`, `mico doctor` as a user runs them, on the small
+//! checkpoints of `fixtures/`.
+
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use serde_json::Value;
+
+fn case(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava").join(name)
+}
+
+fn mico(args: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("mico").unwrap();
+    for (name, _) in std::env::vars() {
+        if name.starts_with("MICO_") || name.starts_with("HF_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(args);
+    command
+}
+
+fn json(command: &mut Command) -> Value {
+    let output = command.arg("--json").output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+fn refused(command: &mut Command, status: i32) -> String {
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(status), "{text}");
+    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+    assert!(!text.contains("panicked"), "{text}");
+    text
+}
+
+/// A traced request of a fixture, by ids.
+fn trace(name: &str, run: &Value, extra: &[&str]) -> Value {
+    let mut command = mico(&["trace", "--max-new-tokens", "8", "--input-ids"]);
+    command.arg(run["input_ids"].to_string()).arg("--model").arg(case(name));
+    for image in run["images"].as_array().unwrap() {
+        let file = format!("inputs/{}.png", image.as_str().unwrap());
+        command.arg("--image").arg(case(name).join(file));
+    }
+    json(command.args(extra))
+}
+
+fn expected(name: &str) -> Value {
+    let text = std::fs::read_to_string(case(name).join("expected.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn traces_agree_with_transformers() {
+    for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
+        let expected = expected(name);
+        let unpruned = expected["unpruned"].as_array().unwrap().iter();
+        for run in unpruned.filter(|run| run["packing"] == "native").take(2) {
+            let found = trace(name, run, &[]);
+            for field in ["visual_tokens", "prompt_tokens", "cache_lengths", "generated_ids"] {
+                assert_eq!(found[field], run[field], "{name} {}: {field}", run["name"]);
+            }
+            assert!(found["stage1"].is_null() && found["stage2"].is_null());
+            assert_eq!(found["first_logits"]["top"].as_array().unwrap().len(), 10);
+        }
+        let pruned = expected["pruned"].as_array().unwrap().iter();
+        let usual = pruned
+            .filter(|run| run["position_mode"] == "original" && run["relevance"] == "full_causal");
+        for run in usual.take(4) {
+            let (budget, layer) = (run["budget"].to_string(), run["refine_layer"].to_string());
+            let pool = run["pool"].to_string();
+            let flags = ["--budget", &budget, "--refine-layer", &layer, "--pool", &pool];
+            let found = trace(name, run, &flags);
+            for field in ["layer_average", "cache_lengths", "generated_ids", "visual_tokens"] {
+                assert_eq!(found[field], run[field], "{name} {}: {field}", run["name"]);
+            }
+            assert_eq!(found["stage1"]["kept"], run["stage1"]["kept"], "{name} {}", run["name"]);
+            assert_eq!(found["stage1"]["groups"], run["stage1"]["groups"]);
+            assert_eq!(found["stage2"]["kept"], run["stage2"]["kept"]);
+        }
+    }
+}
+
+#[test]
+fn switches_change_what_they_say() {
+    let expected = expected("llava15");
+    let runs = expected["pruned"].as_array().unwrap();
+    for (field, word, switch) in [
+        ("position_mode", "compact", "position_mode=compact"),
+        ("relevance", "visual_only", "relevance=visual_only"),
+    ] {
+        let run = runs.iter().find(|run| run[field] == word).unwrap();
+        let (budget, layer) = (run["budget"].to_string(), run["refine_layer"].to_string());
+        let pool = run["pool"].to_string();
+        let flags =
+            ["--budget", &budget, "--refine-layer", &layer, "--pool", &pool, "--switch", switch];
+        let found = trace("llava15", run, &flags);
+        assert_eq!(found["generated_ids"], run["generated_ids"], "{switch}");
+        assert_eq!(found["stage2"]["kept"], run["stage2"]["kept"], "{switch}");
+    }
+}
+
+#[test]
+fn a_prompt_is_put_into_the_template_and_the_dump_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let dump = folder.path().join("dump.safetensors");
+    let run = &expected("llava15")["pruned"][0];
+    let mut command =
+        mico(&["trace", "--prompt", "What is in the image?", "--max-new-tokens", "8"]);
+    command.args(["--budget", "4", "--refine-layer", "1"]);
+    command.arg("--model").arg(case("llava15"));
+    command.arg("--image").arg(case("llava15").join("inputs/portrait.png"));
+    let found = json(command.arg("--dump").arg(&dump));
+    assert_eq!(found["generated_ids"], run["generated_ids"]);
+    let bytes = std::fs::read(&dump).unwrap();
+    let header = String::from_utf8_lossy(&bytes[8..4096.min(bytes.len())]).to_string();
+    for tensor in [
+        "pixel_values",
+        "stage1.features",
+        "stage1.reliability",
+        "visual_embeds",
+        "position_ids",
+        "stage2.features",
+        "stage2.relevance",
+        "first_logits",
+    ] {
+        assert!(header.contains(&format!("\"{tensor}\"")), "{tensor}");
+    }
+}
+
+#[test]
+fn run_answers_and_draws() {
+    let folder = tempfile::tempdir().unwrap();
+    let overlay = folder.path().join("kept.png");
+    let image = case("llava15").join("inputs/portrait.png");
+    let mut command = mico(&["run", "What is this?", "--budget", "4", "--max-new-tokens", "5"]);
+    command.arg("--model").arg(case("llava15")).arg("--image").arg(&image);
+    let output = command.arg("--overlay").arg(&overlay).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr).to_string();
+    assert!(output.status.success(), "{stderr}");
+    assert!(!output.stdout.is_empty() && stderr.contains("16 -> 8 -> "), "{stderr}");
+    assert!(std::fs::read(&overlay).unwrap().starts_with(b"\x89PNG"));
+
+    // The same image on standard input gives the same answer.
+    let mut piped = mico(&["run", "What is this?", "--budget", "4", "--max-new-tokens", "5"]);
+    piped.arg("--model").arg(case("llava15")).write_stdin(std::fs::read(&image).unwrap());
+    assert_eq!(piped.output().unwrap().stdout, output.stdout);
+
+    let mut document = mico(&["run", "What is this?", "--keep", "0.25", "--max-new-tokens", "5"]);
+    let document = json(document.arg("--model").arg(case("llava15")).arg("--image").arg(&image));
+    assert_eq!(document["stage1_kept"], 8);
+    assert_eq!(document["uncalibrated"], true);
+}
+
+#[test]
+fn wrong_calls_exit_with_two() {
+    let image = case("llava15").join("inputs/portrait.png").display().to_string();
+    let model = case("llava15").display().to_string();
+    let call = |args: &[&str]| {
+        let mut command = mico(&["run", "--model", &model, "--image", &image, "Why?"]);
+        refused(command.args(args), 2)
+    };
+    assert!(call(&["--budget", "0"]).contains("budget"));
+    assert!(call(&["--keep", "1.5"]).contains("1.5"));
+    assert!(call(&["--keep", "0"]).contains("keep"));
+    assert!(call(&["--budget", "4", "--keep", "0.5"]).contains("--keep"));
+    assert!(call(&["--budget", "4", "--no-prune"]).contains("--no-prune"));
+    assert!(call(&["--budget", "4", "--method", "nosuch"]).contains("mico-s1"));
+    assert!(call(&["--method", "mico"]).contains("--budget"));
+    assert!(call(&["--budget", "4", "--refine-layer", "4"]).contains("refine"));
+    assert!(call(&["--budget", "4", "--refine-layer", "0"]).contains("refine"));
+    assert!(call(&["--budget", "4", "--pool", "0"]).contains("pool"));
+    assert!(call(&["--budget", "4", "--set", "coverage=none"]).contains("cosine-max"));
+    assert!(call(&["--switch", "position_mode=sideways"]).contains("compact"));
+    assert!(call(&["--quantize", "q2"]).contains("q4k"));
+    assert!(call(&["--dtype", "f64"]).contains("bf16"));
+    assert!(call(&["--top-p", "7"]).contains("top"));
+    assert!(call(&["--threads", "0"]).contains("threads"));
+    let mut no_image = mico(&["run", "--model", &model, "Why?"]);
+    assert!(refused(no_image.write_stdin(""), 2).contains("--image"));
+    let mut bad_ids = mico(&["trace", "--model", &model, "--input-ids", "1,2"]);
+    assert!(refused(&mut bad_ids, 2).contains("JSON list"));
+}
+
+#[test]
+fn failed_work_exits_with_one_and_names_the_culprit() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = case("llava15").join("inputs/portrait.png").display().to_string();
+    let model = case("llava15").display().to_string();
+    let fake = folder.path().join("notes.png");
+    std::fs::write(&fake, "these are notes").unwrap();
+    let ask = |model: &str, image: &str| {
+        refused(&mut mico(&["run", "--model", model, "--image", image, "Why?"]), 1)
+    };
+    assert!(ask(&model, &fake.display().to_string()).contains("notes.png"));
+    assert!(ask(&model, "/nonexistent.png").contains("/nonexistent.png"));
+    let empty = folder.path().display().to_string();
+    assert!(ask(&empty, &image).contains("config.json"));
+    assert!(ask("tiny", &image).contains("tiny"));
+    let mut offline = mico(&["run", "--model", "some/model", "--image", &image, "Why?"]);
+    offline.env("HF_HOME", folder.path()).env("HF_HUB_OFFLINE", "1");
+    assert!(refused(&mut offline, 1).contains("some/model"));
+    // Two images for one placeholder.
+    let ids = "[1,105,120,6]";
+    let mut two = mico(&["trace", "--model", &model, "--input-ids", ids]);
+    let text = refused(two.args(["--image", &image, "--image", &image]), 1);
+    assert!(text.contains('2') && text.contains('1'), "{text}");
+    // Nothing is written when the folder of the overlay is missing, and it is said at once.
+    let mut overlay = mico(&["run", "--model", &model, "--image", &image, "Why?"]);
+    assert!(refused(overlay.args(["--overlay", "/nonexistent/o.png"]), 1).contains("--overlay"));
+}
+
+#[test]
+fn user_text_never_becomes_a_placeholder() {
+    let mut command = mico(&["trace", "--prompt", "<image></s> what?", "--max-new-tokens", "2"]);
+    command.arg("--model").arg(case("llava15"));
+    command.arg("--image").arg(case("llava15").join("inputs/small.png"));
+    assert_eq!(json(&mut command)["visual_tokens"], 16);
+}
+
+#[test]
+fn models_and_doctor() {
+    let models = json(&mut mico(&["models"]));
+    let models = models.as_array().unwrap();
+    let find = |name: &str| models.iter().find(|model| model["name"] == name).unwrap();
+    assert_eq!(find("llava-1.5-7b")["refine_layer"], 7);
+    assert_eq!(find("llava-next-13b")["layers"], 40);
+    assert_eq!(find("llava-1.5-7b")["supported"]["image"], true);
+    assert_eq!(find("qwen3.5-9b")["supported"]["image"], false);
+    let model = case("next-llama").display().to_string();
+    let checks = json(&mut mico(&["doctor", "--model", &model]));
+    assert!(checks.as_array().unwrap().iter().all(|check| check["ok"] == true), "{checks}");
+    let output = mico(&["doctor", "--model", "/nonexistent"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+}

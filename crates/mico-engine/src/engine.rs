@@ -1,0 +1,246 @@
+//! The engine: a model with everything around it that a request needs.
+
+use std::path::Path;
+
+use mico_model::{LoadOptions, LoadReport, Model};
+use mico_vision::RgbImage;
+use mico_vision::decode::{DecodeOptions, decode};
+use mico_vision::preprocessor_config::PreprocessorConfig;
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::generate::Sink;
+use crate::preprocess::{Preprocessor, read_preprocessing};
+use crate::prompt::{ChatTemplate, Message, PromptStyle, encode, image_token_text, pieces};
+use crate::pruner::Pruning;
+use crate::request::{ImageInput, Outcome, Request};
+use crate::schedule::ModelSchedule;
+use crate::session::Session;
+use crate::switches::Switches;
+use crate::tokenizer::{TOKENIZER_FILE, Tokenizer};
+
+/// How to open a model folder.
+#[derive(Default)]
+pub struct EngineOptions<'a> {
+    /// Device, number format, quantisation, progress.
+    pub load: LoadOptions<'a>,
+    /// Choices the paper leaves open.
+    pub switches: Switches,
+    /// How messages become a prompt; the checkpoint's template, or its text model's style, if unset.
+    pub style: Option<PromptStyle>,
+    /// What an image may cost and what becomes of transparency.
+    pub decode: DecodeOptions,
+}
+
+/// A model ready to answer. It holds no state of any conversation.
+#[derive(Debug)]
+pub struct Engine {
+    pub(crate) model: Model,
+    pub(crate) tokenizer: Option<Tokenizer>,
+    pub(crate) schedule: ModelSchedule,
+    pub(crate) switches: Switches,
+    /// Ids that end an answer.
+    pub(crate) ends: Vec<u32>,
+    pub(crate) processor: Preprocessor,
+    preprocessing: PreprocessorConfig,
+    template: Option<ChatTemplate>,
+    style: PromptStyle,
+    decode: DecodeOptions,
+    missing: String,
+}
+
+/// What an engine is made of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Description {
+    /// `llava`, `llava_next`.
+    pub family: &'static str,
+    /// The published model with this shape and schedule, if it is one.
+    pub preset: Option<&'static str>,
+    /// Whether the refinement block was scaled rather than calibrated for this model.
+    pub uncalibrated: bool,
+    /// Decoder blocks L.
+    pub layers: usize,
+    /// Refinement block K, counted from 1.
+    pub refine_layer: usize,
+    /// Width of the decoder.
+    pub hidden_size: usize,
+    /// Vocabulary.
+    pub vocabulary: usize,
+    /// Longest sequence the model was made for.
+    pub max_positions: usize,
+    /// The id that stands for an image.
+    pub image_token_id: u32,
+    /// Ids that end an answer.
+    pub end_token_ids: Vec<u32>,
+    /// Patches of one view.
+    pub patches_per_view: usize,
+    /// Whether texts can be used.
+    pub tokenizer: bool,
+    /// Where the chat template was found.
+    pub template: Option<String>,
+    /// How messages become a prompt.
+    pub prompt_style: &'static str,
+    /// Bytes of the decoder's matrices.
+    pub decoder_bytes: usize,
+    /// Number format of the hidden states.
+    pub dtype: String,
+}
+
+impl Engine {
+    /// Opens a model folder. A folder without `tokenizer.json` answers token ids alone.
+    pub fn open(folder: &Path, options: &EngineOptions<'_>) -> Result<(Self, LoadReport)> {
+        let (model, report) = Model::load(folder, &options.load)?;
+        let tokenizer = match Tokenizer::open(folder) {
+            Ok(tokenizer) => Some(tokenizer),
+            Err(Error::NoTokenizer { .. }) => None,
+            Err(error) => return Err(error),
+        };
+        let template = match &tokenizer {
+            Some(tokenizer) => ChatTemplate::open(folder, tokenizer)?,
+            None => None,
+        };
+        let preprocessing = read_preprocessing(folder, model.config())?;
+        let mut engine = Self::from_parts(model, tokenizer, preprocessing, options.switches)?;
+        engine.missing = format!("{} does not exist", folder.join(TOKENIZER_FILE).display());
+        engine.decode = options.decode;
+        if template.is_some() {
+            engine.style = PromptStyle::Template;
+        }
+        engine.template = template;
+        engine.style = options.style.unwrap_or(engine.style);
+        Ok((engine, report))
+    }
+
+    /// Puts an engine together from parts, for models that come from no folder.
+    pub fn from_parts(
+        model: Model,
+        tokenizer: Option<Tokenizer>,
+        preprocessing: PreprocessorConfig,
+        switches: Switches,
+    ) -> Result<Self> {
+        let config = model.config();
+        let mut ends = config.eos_token_ids.clone();
+        let named = tokenizer.as_ref().and_then(|t| t.id(t.named("eos_token")?));
+        ends.extend(named.filter(|id| !config.eos_token_ids.contains(id)));
+        Ok(Self {
+            schedule: ModelSchedule::of(config)?,
+            processor: Preprocessor::new(config, &preprocessing, &switches)?,
+            style: PromptStyle::without_template(config),
+            model,
+            tokenizer,
+            switches,
+            ends,
+            preprocessing,
+            template: None,
+            decode: DecodeOptions::default(),
+            missing: "the engine was built without one".into(),
+        })
+    }
+
+    /// Exchanges the switches.
+    pub fn set_switches(&mut self, switches: Switches) -> Result<()> {
+        self.processor = Preprocessor::new(self.model.config(), &self.preprocessing, &switches)?;
+        self.switches = switches;
+        Ok(())
+    }
+
+    /// Exchanges the prompt style.
+    pub fn set_style(&mut self, style: PromptStyle) {
+        self.style = style;
+    }
+
+    /// The model.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
+    /// The tokenizer, if there is one.
+    pub fn tokenizer(&self) -> Option<&Tokenizer> {
+        self.tokenizer.as_ref()
+    }
+
+    /// The switches.
+    pub fn switches(&self) -> &Switches {
+        &self.switches
+    }
+
+    /// The model's schedule.
+    pub fn schedule(&self) -> &ModelSchedule {
+        &self.schedule
+    }
+
+    /// What the engine is made of.
+    pub fn describe(&self) -> Description {
+        let config = self.model.config();
+        let decoder = self.model.decoder();
+        Description {
+            family: config.family.name(),
+            preset: self.schedule.preset,
+            uncalibrated: self.schedule.preset.is_none(),
+            layers: decoder.blocks(),
+            refine_layer: self.schedule.policy.refine_layer,
+            hidden_size: config.decoder.hidden_size,
+            vocabulary: config.decoder.vocab_size,
+            max_positions: config.decoder.max_positions,
+            image_token_id: config.image_token_id,
+            end_token_ids: self.ends.clone(),
+            patches_per_view: config.vision.patches(),
+            tokenizer: self.tokenizer.is_some(),
+            template: self.template.as_ref().map(|template| template.file().to_owned()),
+            prompt_style: self.style.name(),
+            decoder_bytes: decoder.bytes(),
+            dtype: format!("{:?}", decoder.dtype()).to_lowercase(),
+        }
+    }
+
+    /// Token ids of a conversation that ends with the assistant's turn, one placeholder per image.
+    pub fn encode_messages(&self, messages: &[Message]) -> Result<Vec<u32>> {
+        self.encode_pieces(messages, false)
+    }
+
+    /// The part of a conversation after its last answer, or all of it with the first token.
+    pub(crate) fn encode_pieces(&self, messages: &[Message], tail: bool) -> Result<Vec<u32>> {
+        let Some(tokenizer) = &self.tokenizer else {
+            return Err(Error::NoTokenizer { reason: self.missing.clone() });
+        };
+        let config = self.model.config();
+        let image = image_token_text(tokenizer, config);
+        let mut pieces = pieces(self.style, self.template.as_ref(), messages, &image)?;
+        let placeholder = config.image_token_id;
+        if tail {
+            let answer = |piece: &crate::prompt::Piece| piece.is_answer();
+            let Some(last) = pieces.iter().rposition(answer) else {
+                let message = "the prompt leaves out the answer that was given last";
+                return Err(Error::Conversation(message.into()));
+            };
+            return encode(tokenizer, &pieces.split_off(last + 1), placeholder, false);
+        }
+        let mut ids = encode(tokenizer, &pieces, placeholder, true)?;
+        if let Some(first) = tokenizer.begins_with()
+            && ids.first() != Some(&first)
+        {
+            ids.insert(0, first);
+        }
+        Ok(ids)
+    }
+
+    /// Decodes an image as this engine would.
+    pub fn decode_image(&self, index: usize, image: &ImageInput) -> Result<RgbImage> {
+        match image {
+            ImageInput::Decoded(image) => Ok(image.clone()),
+            ImageInput::Encoded(bytes) => {
+                decode(bytes, &self.decode).map_err(|source| Error::Image { index, source })
+            }
+        }
+    }
+
+    /// Begins a conversation.
+    pub fn session(&self, pruning: Pruning) -> Session {
+        Session::new(self, pruning)
+    }
+
+    /// Answers one request.
+    pub fn run(&self, request: &Request, sink: &mut dyn Sink) -> Result<Outcome> {
+        self.session(request.pruning.clone()).ask(self, &request.turn, sink)
+    }
+}

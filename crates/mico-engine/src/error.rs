@@ -1,0 +1,177 @@
+//! Everything that can go wrong between a request and its answer.
+
+use std::path::PathBuf;
+
+use mico_vision::decode::DecodeError;
+use mico_vision::llava::ParamError;
+use mico_vision::preprocessor_config::ConfigError;
+
+/// What this crate returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// One line that names the thing at fault, what was found and what is accepted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The model folder or a call into the model.
+    #[error(transparent)]
+    Model(#[from] mico_model::Error),
+
+    /// A budget, schedule or selection.
+    #[error(transparent)]
+    Select(#[from] mico_select::Error),
+
+    /// An image that cannot be decoded.
+    #[error("image {index}: {source}")]
+    Image {
+        /// Number of the image in the request, from 0.
+        index: usize,
+        /// Why.
+        source: DecodeError,
+    },
+
+    /// A preprocessor file that cannot be followed.
+    #[error("{}: {source}", path.display())]
+    Preprocessor {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: ConfigError,
+    },
+
+    /// Preprocessing that does not fit the tower.
+    #[error("image preprocessing: {0}")]
+    Processor(#[from] ParamError),
+
+    /// A file that cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+
+    /// A JSON file beside the weights that is not what it should be.
+    #[error("{}: {message}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// What was found and what is accepted.
+        message: String,
+    },
+
+    /// The tokenizer file, or a text it cannot encode.
+    #[error("tokenizer {}: {message}", path.display())]
+    Tokenizer {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        message: String,
+    },
+
+    /// Text was asked for, and there is no tokenizer.
+    #[error("no tokenizer ({reason}): give token ids, or a model folder with tokenizer.json")]
+    NoTokenizer {
+        /// Where it was looked for.
+        reason: String,
+    },
+
+    /// A chat template that cannot be rendered.
+    #[error("chat template {file}: {message}")]
+    Template {
+        /// Where the template comes from.
+        file: String,
+        /// What the renderer said, in one line.
+        message: String,
+    },
+
+    /// The prompt and the images do not belong together.
+    #[error("the prompt has {placeholders} image placeholders, {images} images were given")]
+    Placeholders {
+        /// Placeholders in the prompt.
+        placeholders: usize,
+        /// Images in the request.
+        images: usize,
+    },
+
+    /// A text that would have become a special token.
+    #[error("text of the request would become the special token '{token}' (id {id})")]
+    SpecialInText {
+        /// The token.
+        token: String,
+        /// Its id.
+        id: u32,
+    },
+
+    /// A value outside its range.
+    #[error("{what} is {found}, accepted: {accepted}")]
+    OutOfRange {
+        /// The name of the value.
+        what: &'static str,
+        /// What was given.
+        found: String,
+        /// What is accepted.
+        accepted: String,
+    },
+
+    /// A name that should be one of a list.
+    #[error("unknown {what} '{found}', known: {known}")]
+    Unknown {
+        /// What kind of name.
+        what: &'static str,
+        /// The name given.
+        found: String,
+        /// The names known.
+        known: String,
+    },
+
+    /// The decoder's output is not a number.
+    #[error(
+        "the logit of token {id} is {value} after {generated} generated tokens: the weights or the number format are unusable"
+    )]
+    NotFinite {
+        /// The first token at fault.
+        id: usize,
+        /// Its logit.
+        value: f32,
+        /// Tokens generated before.
+        generated: usize,
+    },
+
+    /// A pruner that broke its contract.
+    #[error("pruner '{pruner}': {message}")]
+    Pruner {
+        /// Its name.
+        pruner: &'static str,
+        /// What it did and what was agreed.
+        message: String,
+    },
+
+    /// A turn that does not fit the conversation.
+    #[error("conversation: {0}")]
+    Conversation(String),
+
+    /// The tensor library failed.
+    #[error("tensor operation failed: {0}")]
+    Tensor(#[from] candle_core::Error),
+}
+
+impl Error {
+    pub(crate) fn range(
+        what: &'static str,
+        found: impl std::fmt::Display,
+        accepted: impl Into<String>,
+    ) -> Self {
+        Self::OutOfRange { what, found: found.to_string(), accepted: accepted.into() }
+    }
+}
+
+/// The text of a file, if the file exists.
+pub(crate) fn read_optional(path: &std::path::Path) -> Result<Option<String>> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Error::Io { path: path.to_owned(), source }),
+    }
+}

@@ -1,0 +1,176 @@
+//! Finding a model: a folder that is here, or a repository on the hub that is brought here.
+//!
+//! Files live in the cache layout that the hub's own tools use (`models--org--name/` with `refs/`,
+//! `snapshots/<commit>/<file>` linking to `blobs/<etag>`), so both share one copy. The `hf-hub` crate
+//! is not used because its 1.0 brings an async runtime and a second transfer protocol (over two
+//! hundred crates) and neither continues, checks nor times out a plain download.
+//!
+//! ```no_run
+//! use mico_engine::hub::{HubOptions, ModelRef, resolve};
+//!
+//! let model = ModelRef::parse("llava-hf/llava-1.5-7b-hf")?;
+//! let folder = resolve(&model, &HubOptions::from_env()?, &mut |_event| {})?;
+//! # Ok::<(), mico_engine::hub::HubError>(())
+//! ```
+
+mod cache;
+mod client;
+mod download;
+mod endpoint;
+mod error;
+mod files;
+mod model_ref;
+mod options;
+
+pub use error::HubError;
+pub use model_ref::{DEFAULT_REVISION, HubId, ModelRef};
+pub use options::{
+    CONNECT_TIMEOUT, DEFAULT_ENDPOINT, HubOptions, READ_TIMEOUT, RESPONSE_TIMEOUT, Timeouts, Token,
+};
+
+use std::path::PathBuf;
+
+use cache::RepoCache;
+use client::{Client, Revision};
+use download::Downloader;
+use files::{INDEX_FILE, OPTIONAL, REQUIRED, SINGLE_FILE, shards};
+
+/// What happens while a model is being fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// The hub cannot be reached; a complete cached copy is used instead.
+    Unreachable {
+        /// Why the hub could not be asked.
+        reason: String,
+    },
+    /// Another process is downloading this file; we wait for it.
+    Waiting {
+        /// The file.
+        file: &'a str,
+    },
+    /// A download begins.
+    Started {
+        /// The file.
+        file: &'a str,
+        /// Its length, if the hub tells.
+        size: Option<u64>,
+        /// Bytes kept from an earlier attempt.
+        resumed: u64,
+    },
+    /// More of the file has arrived. The count falls back if the server cannot continue a transfer.
+    Advanced {
+        /// The file.
+        file: &'a str,
+        /// Bytes there so far.
+        received: u64,
+    },
+    /// The file is checked and in the cache.
+    Finished {
+        /// The file.
+        file: &'a str,
+    },
+}
+
+/// Gives a local folder with everything needed to load the model: configuration, tokenizer, chat
+/// template, weights.
+///
+/// Offline, only the cache is looked at. Online, one request says which commit the revision is, and
+/// only files missing from that commit's snapshot are downloaded, the weights last. If the hub
+/// cannot be reached, a complete cached copy is used and [`Event::Unreachable`] says so.
+pub fn resolve(
+    model: &ModelRef,
+    options: &HubOptions,
+    progress: &mut dyn FnMut(Event<'_>),
+) -> Result<PathBuf, HubError> {
+    let id = match model {
+        ModelRef::Folder(path) => return Ok(path.clone()),
+        ModelRef::Hub(id) => id,
+    };
+    let cache = RepoCache::new(&options.cache, id);
+    if options.offline {
+        return from_cache(id, &cache);
+    }
+    let client = Client::new(options, id)?;
+    match client.revision() {
+        Ok(revision) => from_hub(id, &cache, &client, &revision, progress),
+        Err(error) if error.is_outage() => {
+            let Ok(folder) = from_cache(id, &cache) else { return Err(error) };
+            progress(Event::Unreachable { reason: error.to_string() });
+            Ok(folder)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// The cached snapshot of the revision, if nothing a model needs is missing.
+fn from_cache(id: &HubId, cache: &RepoCache) -> Result<PathBuf, HubError> {
+    let missing = |file: &str| HubError::NotCached {
+        model: id.to_string(),
+        missing: file.to_owned(),
+        cache: cache.root().to_path_buf(),
+    };
+    let commit = cache
+        .commit_of(id.revision())
+        .ok_or_else(|| missing(&format!("{}/refs/{}", id.folder(), id.revision())))?;
+    let folder = cache.snapshot(&commit);
+    let require = |file: &str| {
+        if cache.has(&commit, file) { Ok(()) } else { Err(missing(file)) }
+    };
+    REQUIRED.into_iter().try_for_each(require)?;
+    if !cache.has(&commit, SINGLE_FILE) {
+        let index = folder.join(INDEX_FILE);
+        if !index.is_file() {
+            return Err(missing(SINGLE_FILE));
+        }
+        shards(&index)?.iter().try_for_each(|shard| require(shard))?;
+    }
+    Ok(folder)
+}
+
+fn from_hub(
+    id: &HubId,
+    cache: &RepoCache,
+    client: &Client<'_>,
+    revision: &Revision,
+    progress: &mut dyn FnMut(Event<'_>),
+) -> Result<PathBuf, HubError> {
+    let Revision { commit, files } = revision;
+    let missing = |file: &str| HubError::MissingFile {
+        host: client.host(),
+        model: id.to_string(),
+        file: file.to_owned(),
+    };
+    let may_have = |file: &str| files.as_ref().is_none_or(|list| list.contains(file));
+    let no_weights = || missing(&format!("{SINGLE_FILE} or {INDEX_FILE}"));
+    // Told before anything is downloaded.
+    if let Some(file) = REQUIRED.into_iter().find(|file| !may_have(file)) {
+        return Err(missing(file));
+    }
+    if !may_have(SINGLE_FILE) && !may_have(INDEX_FILE) {
+        return Err(no_weights());
+    }
+
+    let mut download = Downloader { client, cache, commit, progress };
+    let mut fetch = |file: &str| if may_have(file) { download.fetch(file) } else { Ok(false) };
+    for file in REQUIRED {
+        if !fetch(file)? {
+            return Err(missing(file));
+        }
+    }
+    for file in OPTIONAL {
+        fetch(file)?;
+    }
+    if !fetch(SINGLE_FILE)? {
+        if !fetch(INDEX_FILE)? {
+            return Err(no_weights());
+        }
+        for shard in shards(&cache.snapshot(commit).join(INDEX_FILE))? {
+            if !fetch(&shard)? {
+                return Err(missing(&shard));
+            }
+        }
+    }
+    // Last, so that a revision always stands for a complete snapshot.
+    cache.remember(id.revision(), commit)?;
+    Ok(cache.snapshot(commit))
+}

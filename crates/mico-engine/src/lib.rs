@@ -1,0 +1,50 @@
+//! MiCo's engine: from images and a question to an answer, with visual tokens pruned on the way.
+//!
+//! [`Engine::open`] loads a published LLaVA-1.5 or LLaVA-NeXT folder; [`Engine::run`] answers one
+//! [`Request`], [`Session`] a conversation. What is pruned is up to a [`pruner::Pruner`]; what happened
+//! is in the [`Trace`]. The crate prints nothing, keeps no global state and ends no process.
+//!
+//! ```no_run
+//! use mico_engine::{Engine, EngineOptions, ImageInput, Prompt, Request, pruner::Pruning};
+//! use mico_select::schedule::Budget;
+//!
+//! let (engine, _) = Engine::open("llava-1.5-7b-hf".as_ref(), &EngineOptions::default())?;
+//! let image = ImageInput::Encoded(std::fs::read("cat.jpg").unwrap());
+//! let mut request = Request::new(vec![image], Prompt::question("What is this?", 1));
+//! request.pruning = Pruning::mico(Budget::Tokens(64));
+//! let outcome = engine.run(&request, &mut ())?;
+//! assert_eq!(outcome.trace.stage2.unwrap().kept.len(), 46);
+//! # Ok::<(), mico_engine::Error>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod dump;
+mod engine;
+mod error;
+pub mod flops;
+mod generate;
+pub mod hub;
+mod layout;
+mod pipeline;
+mod preprocess;
+pub mod prompt;
+pub mod pruner;
+mod report;
+mod request;
+mod schedule;
+mod session;
+mod switches;
+pub mod tokenizer;
+mod trace;
+
+pub use dump::Dump;
+pub use engine::{Description, Engine, EngineOptions};
+pub use error::{Error, Result};
+pub use generate::{DEFAULT_MAX_NEW_TOKENS, Finish, Generation, Sink, TextSink};
+pub use layout::{PromptLayout, Slot};
+pub use prompt::{Message, Part, PromptStyle, Role};
+pub use request::{Answer, ImageInput, ImageOutcome, Outcome, Prompt, Request, TurnRequest, Usage};
+pub use schedule::ModelSchedule;
+pub use session::Session;
+pub use switches::{PositionMode, SWITCHES, Switches};
+pub use trace::{LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace};

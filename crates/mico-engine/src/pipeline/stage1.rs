@@ -1,0 +1,63 @@
+//! Stage 1: what stays of each image before the decoder.
+
+use candle_core::Tensor;
+
+use super::{SeenImage, check, reduce};
+use crate::error::Result;
+use crate::layout::PromptLayout;
+use crate::pruner::{Pruner, Share, Stage1Plan, Stage1View};
+
+/// The visual tokens that enter the decoder.
+#[derive(Debug)]
+pub(crate) struct Stage1 {
+    /// Their numbers among all visual tokens of the prompt, ascending.
+    pub(crate) kept: Vec<usize>,
+    /// How many of each group, groups of all images in order; `None` if nothing was to be selected.
+    pub(crate) groups: Option<Vec<usize>>,
+    /// Their embeddings, `[kept, d]`; `None` without images.
+    pub(crate) embeds: Option<Tensor>,
+}
+
+/// Carries the plan out on every image. `first_image` numbers the images through a session.
+pub(crate) fn stage1(
+    pruner: &dyn Pruner,
+    plan: Option<&Stage1Plan>,
+    images: &[SeenImage],
+    layout: &PromptLayout,
+    first_image: usize,
+) -> Result<Stage1> {
+    let mut kept = Vec::new();
+    let mut groups = Vec::new();
+    let mut embeds = Vec::new();
+    for (index, image) in images.iter().enumerate() {
+        let start = layout.image(index).start;
+        let tokens = image.layout.len();
+        let Some(share) = plan.and_then(|plan| plan.shares.get(index)) else {
+            kept.extend(start..start + tokens);
+            embeds.push(image.embeds.clone());
+            continue;
+        };
+        let view = Stage1View {
+            image: first_image + index,
+            layout: &image.layout,
+            features: image.features.as_ref(),
+            reliability: image.reliability.as_deref(),
+        };
+        let selection = pruner.before_decoder(&view, share)?;
+        let count = match share {
+            Share::Everything => tokens,
+            Share::Groups(counts) => counts.iter().sum(),
+        };
+        check(pruner.name(), &selection, count, tokens)?;
+        let mut sizes = vec![0; image.layout.groups().len()];
+        for group in selection.kept.iter().filter_map(|&token| image.layout.group_of(token)) {
+            sizes[group] += 1;
+        }
+        groups.extend(sizes);
+        embeds.push(reduce(&image.embeds, &selection)?);
+        kept.extend(selection.kept.into_iter().map(|token| start + token));
+    }
+    let embeds = if embeds.is_empty() { None } else { Some(Tensor::cat(&embeds, 0)?) };
+    let planned = plan.is_some() && !images.is_empty();
+    Ok(Stage1 { kept, groups: planned.then_some(groups), embeds })
+}

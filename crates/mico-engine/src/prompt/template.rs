@@ -1,0 +1,218 @@
+//! Chat templates: the checkpoint's own Jinja, rendered with marks in place of the texts.
+
+use std::path::Path;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value as JinjaValue};
+use minijinja::{Environment, Error as JinjaError, ErrorKind};
+use serde_json::{Value, json};
+
+use super::{Message, Part, Piece, Role};
+use crate::error::{Error, Result, read_optional};
+use crate::tokenizer::{TOKENIZER_CONFIG_FILE, Tokenizer};
+
+/// Brackets around the number of a text: private-use characters no template writes.
+const MARK_OPEN: char = '\u{F8F0}';
+const MARK_CLOSE: char = '\u{F8F1}';
+/// Name of the template inside its environment.
+const NAME: &str = "chat";
+/// Steps a template may take, so that one that loops for ever is an error.
+const FUEL: u64 = 5_000_000;
+/// Longest prompt a template may write.
+const MAX_RENDERED: usize = 16 << 20;
+/// Files that hold a template, in the order they are looked for.
+const JINJA_FILE: &str = "chat_template.jinja";
+const JSON_FILE: &str = "chat_template.json";
+/// The date templates are told, so that a prompt depends on its request alone.
+const FIXED_DATE: &str = "26 Jul 2024";
+
+/// A checkpoint's chat template.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    file: String,
+    environment: Environment<'static>,
+    tokens: Value,
+    parts: bool,
+}
+
+impl ChatTemplate {
+    /// Looks for `chat_template.jinja`, `chat_template.json` and the `chat_template` of
+    /// `tokenizer_config.json`, in this order.
+    pub fn open(folder: &Path, tokenizer: &Tokenizer) -> Result<Option<Self>> {
+        let file = folder.join(JINJA_FILE);
+        if let Some(source) = read_optional(&file)? {
+            return Self::new(&file.display().to_string(), source, tokenizer).map(Some);
+        }
+        let file = folder.join(JSON_FILE);
+        if let Some(text) = read_optional(&file)? {
+            let value: Value = serde_json::from_str(&text)
+                .map_err(|error| Error::Json { path: file.clone(), message: error.to_string() })?;
+            return Self::from_setting(&file.display().to_string(), &value, tokenizer);
+        }
+        let file = folder.join(TOKENIZER_CONFIG_FILE).display().to_string();
+        Self::from_setting(&file, tokenizer.config(), tokenizer)
+    }
+
+    /// The `chat_template` of a settings object: a string, or a list of named ones of which
+    /// `default` is taken.
+    fn from_setting(file: &str, settings: &Value, tokenizer: &Tokenizer) -> Result<Option<Self>> {
+        let source = match settings.get("chat_template") {
+            None | Some(Value::Null) => return Ok(None),
+            Some(Value::String(source)) => source.clone(),
+            Some(Value::Array(named)) => {
+                let name =
+                    |entry: &Value| entry.get("name").and_then(Value::as_str) == Some("default");
+                let entry = named.iter().find(|entry| name(entry)).or(named.first());
+                let source = entry.and_then(|entry| entry.get("template")).and_then(Value::as_str);
+                source.ok_or_else(|| fail(file, "the list holds no `template`"))?.to_owned()
+            }
+            Some(_) => return Err(fail(file, "`chat_template` is neither a string nor a list")),
+        };
+        Self::new(file, source, tokenizer).map(Some)
+    }
+
+    /// Compiles a template.
+    pub fn new(file: &str, source: String, tokenizer: &Tokenizer) -> Result<Self> {
+        if source.contains([MARK_OPEN, MARK_CLOSE]) {
+            return Err(fail(file, "holds the private characters U+F8F0 or U+F8F1"));
+        }
+        // Older templates want the content as one string, newer ones as a list of typed parts.
+        let parts = source.contains("type")
+            || source.contains("content[")
+            || source.contains("['content'][");
+        let mut environment = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(|error| fail(file, &describe(&error)))?);
+        environment.set_fuel(Some(FUEL));
+        environment
+            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
+        environment.add_function(
+            "raise_exception",
+            |message: String| -> Result<String, JinjaError> {
+                Err(JinjaError::new(ErrorKind::InvalidOperation, message))
+            },
+        );
+        environment.add_function("strftime_now", |_format: String| FIXED_DATE);
+        environment
+            .add_template_owned(NAME, source)
+            .map_err(|error| fail(file, &describe(&error)))?;
+        let named = |name: &str| tokenizer.named(name).unwrap_or_default();
+        let tokens = json!({
+            "bos_token": named("bos_token"), "eos_token": named("eos_token"),
+            "unk_token": named("unk_token"), "pad_token": named("pad_token"),
+        });
+        Ok(Self { file: file.into(), environment, tokens, parts })
+    }
+
+    /// Where it was found.
+    pub fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Renders a conversation that ends with the assistant's turn to speak.
+    pub(super) fn render(&self, messages: &[Message], image_token: &str) -> Result<Vec<Piece>> {
+        let mut texts: Vec<(String, Role)> = Vec::new();
+        let masked: Vec<Value> = messages
+            .iter()
+            .map(|message| {
+                let content = self.content(message, image_token, &mut texts);
+                json!({ "role": message.role.name(), "content": content })
+            })
+            .collect();
+        let rendered = self.render_masked(&masked)?;
+        let pieces = self.cut(&rendered, &texts, image_token)?;
+        for (index, (text, role)) in texts.iter().enumerate() {
+            let mark = mark(index);
+            if !text.is_empty() && *role == Role::User && !rendered.contains(&mark) {
+                return Err(fail(&self.file, &format!("leaves out the user's text {index}")));
+            }
+        }
+        Ok(pieces)
+    }
+
+    /// A message's content with its texts taken out.
+    fn content(
+        &self,
+        message: &Message,
+        image_token: &str,
+        texts: &mut Vec<(String, Role)>,
+    ) -> Value {
+        let mut place = |text: &str| {
+            texts.push((text.to_owned(), message.role));
+            // Templates may test for an empty text; an answer's place is needed all the same.
+            let absent = text.is_empty() && message.role != Role::Assistant;
+            if absent { String::new() } else { mark(texts.len() - 1) }
+        };
+        if self.parts {
+            let parts = message.parts.iter().map(|part| match part {
+                Part::Text(text) => json!({ "type": "text", "text": place(text) }),
+                Part::Image => json!({ "type": "image" }),
+            });
+            return Value::Array(parts.collect());
+        }
+        let mut content = format!("{image_token}\n").repeat(message.images());
+        content.push_str(&place(&message.text()));
+        Value::String(content)
+    }
+
+    fn render_masked(&self, messages: &[Value]) -> Result<String> {
+        let mut values = self.tokens.clone();
+        values["messages"] = Value::Array(messages.to_vec());
+        values["add_generation_prompt"] = Value::Bool(true);
+        let values = JinjaValue::from(Serde(values));
+        let template =
+            self.environment.get_template(NAME).map_err(|e| fail(&self.file, &describe(&e)))?;
+        let rendered = template.render(values).map_err(|e| fail(&self.file, &describe(&e)))?;
+        if rendered.len() > MAX_RENDERED {
+            let message =
+                format!("writes {} bytes, at most {MAX_RENDERED} are accepted", rendered.len());
+            return Err(fail(&self.file, &message));
+        }
+        Ok(rendered)
+    }
+
+    /// Cuts a rendered prompt at the marks and at the image tokens the template wrote.
+    fn cut(&self, rendered: &str, texts: &[(String, Role)], image: &str) -> Result<Vec<Piece>> {
+        let mut pieces = Vec::new();
+        let mut rest = rendered;
+        while let Some((before, after)) = rest.split_once(MARK_OPEN) {
+            own(before, image, &mut pieces);
+            let (number, tail) = after
+                .split_once(MARK_CLOSE)
+                .ok_or_else(|| fail(&self.file, "cuts a message's text in two"))?;
+            let found = number.parse::<usize>().ok().and_then(|number| texts.get(number));
+            let (text, role) =
+                found.ok_or_else(|| fail(&self.file, "takes a message's text apart"))?;
+            pieces.push(Piece::Given { text: text.clone(), answer: *role == Role::Assistant });
+            rest = tail;
+        }
+        own(rest, image, &mut pieces);
+        Ok(pieces)
+    }
+}
+
+fn mark(index: usize) -> String {
+    format!("{MARK_OPEN}{index}{MARK_CLOSE}")
+}
+
+/// The template's own words, images taken out.
+fn own(text: &str, image: &str, pieces: &mut Vec<Piece>) {
+    for (index, part) in text.split(image).enumerate() {
+        if index > 0 {
+            pieces.push(Piece::Image);
+        }
+        if !part.is_empty() {
+            pieces.push(Piece::own(part));
+        }
+    }
+}
+
+fn fail(file: &str, message: &str) -> Error {
+    Error::Template { file: file.into(), message: message.into() }
+}
+
+/// The renderer's message and the line it means, in one line.
+fn describe(error: &JinjaError) -> String {
+    let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
+    format!("{}{line}", error.to_string().replace('\n', " "))
+}

@@ -1,0 +1,109 @@
+//! MiCo: weighted coverage before the decoder, and again after block K.
+
+use std::sync::Arc;
+
+use mico_select::methods::{self, CoverageTerm};
+use mico_select::proxies::{Proxies, Relevance, Reliability};
+use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, select};
+
+use super::groups::{check_budget, everything, select_groups};
+use super::{
+    Cut, Plan, PlanRequest, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View, Stage2Signals,
+    Stage2View, TextAttention,
+};
+use crate::error::Result;
+
+/// Stage 1 weighs tokens by norm and reliability, Stage 2 by norm and relevance; both keep the tokens
+/// that cover the weighted rest best. The factors can be exchanged for those of the ablations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mico {
+    /// The weights' factors: reliability counts in Stage 1, relevance in Stage 2.
+    pub proxies: Proxies,
+    /// How kept tokens speak for dropped ones.
+    pub coverage: CoverageTerm,
+}
+
+impl Mico {
+    pub(super) fn build(settings: &mut Settings) -> Result<Arc<dyn Pruner>> {
+        Ok(Arc::new(Self::read(settings)?))
+    }
+
+    /// Reads `information`, `reliability`, `relevance` and `coverage`.
+    pub(super) fn read(settings: &mut Settings) -> Result<Self> {
+        let methods::Mico { proxies, coverage } = methods::Mico::from_settings(settings)?;
+        Ok(Self { proxies, coverage })
+    }
+
+    pub(super) fn stage1_signals(&self) -> Stage1Signals {
+        let attention =
+            matches!(self.proxies.reliability, Reliability::IfGiven | Reliability::Attention);
+        Stage1Signals { features: true, reliability: attention }
+    }
+
+    fn stage2_signals(&self, request: &PlanRequest<'_>) -> Stage2Signals {
+        let (attention, text) = match self.proxies.relevance {
+            Relevance::IfGiven | Relevance::Attention => {
+                (Some(TextAttention::Mean(request.relevance)), false)
+            }
+            Relevance::LastToken => (Some(TextAttention::LastToken), false),
+            Relevance::TextSimilarity | Relevance::InverseTextSimilarity => (None, true),
+            Relevance::One => (None, false),
+        };
+        Stage2Signals { features: true, attention, text }
+    }
+
+    /// The selector of one stage: the other stage's factor is 1.
+    fn selector(&self, proxies: Proxies) -> methods::Mico {
+        methods::Mico { proxies, coverage: self.coverage }
+    }
+}
+
+impl Pruner for Mico {
+    fn name(&self) -> &'static str {
+        "mico"
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        check_budget(request.budget)?;
+        let (mut shares, mut keep) = (Vec::new(), 0);
+        for layout in request.images {
+            let tokens = request.budget.tokens(layout.len())?;
+            let schedule = request.policy.image(tokens, &layout.group_sizes(), request.pool)?;
+            if tokens >= layout.len() {
+                shares.push(Share::Everything);
+                keep += layout.len();
+            } else {
+                shares.push(Share::Groups(schedule.pool));
+                keep += schedule.keep;
+            }
+        }
+        let block = request.policy.refine_layer;
+        let signals = self.stage2_signals(request);
+        let stage1 = Stage1Plan { signals: self.stage1_signals(), shares };
+        Ok(Plan { stage1: Some(stage1), cuts: vec![Cut { block, keep, signals }] })
+    }
+
+    fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
+        match share {
+            Share::Everything => Ok(everything(view.layout.len())),
+            Share::Groups(counts) => {
+                let proxies = Proxies { relevance: Relevance::One, ..self.proxies };
+                select_groups(&self.selector(proxies), view, counts, 0)
+            }
+        }
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
+        let proxies = Proxies { reliability: Reliability::One, ..self.proxies };
+        let selector = self.selector(proxies);
+        let options = Options::default();
+        if self.proxies.relevance == Relevance::LastToken {
+            let row = view.attention()?;
+            let inputs = Inputs::new()
+                .with(Tensor::Features, view.features()?.matrix()?)
+                .with(Tensor::TextAttention, Matrix::from_f32(row, 1, row.len())?);
+            return Ok(select(&selector, &inputs, keep, &options)?);
+        }
+        Ok(select(&selector, &view.inputs()?, keep, &options)?)
+    }
+}

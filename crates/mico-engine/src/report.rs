@@ -1,0 +1,117 @@
+//! What is told about a finished turn.
+
+use candle_core::{Device, Tensor};
+
+use crate::dump::Dump;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::generate::Decoded;
+use crate::layout::PromptLayout;
+use crate::pipeline::{Prefilled, SeenImage, Stage1};
+use crate::pruner::Features;
+use crate::request::{Answer, ImageOutcome, Outcome, Usage};
+use crate::trace::{
+    LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace, peak_memory_bytes,
+};
+
+/// Everything a trace is made of.
+pub(crate) struct Report<'a> {
+    pub(crate) layout: &'a PromptLayout,
+    pub(crate) images: &'a [SeenImage],
+    pub(crate) refine_layer: usize,
+    pub(crate) selected: Stage1,
+    pub(crate) filled: Prefilled,
+    pub(crate) cache_lengths: Vec<usize>,
+    pub(crate) first_logits: LogitsTrace,
+}
+
+impl Report<'_> {
+    /// The answer and its trace.
+    pub(crate) fn finish(
+        self,
+        engine: &Engine,
+        decoded: &Decoded,
+        seconds: Seconds,
+        dump: Option<Dump>,
+    ) -> Outcome {
+        let layout = self.layout;
+        let kept = self.filled.kept.last().unwrap_or(&self.selected.kept);
+        let blocks = self.filled.visual_per_block.len();
+        let total: usize = self.filled.visual_per_block.iter().sum();
+        let layer_average = total as f64 / blocks as f64 / layout.images().max(1) as f64;
+        let usage = Usage {
+            prompt_tokens: layout.len(),
+            visual_tokens: layout.visual_tokens(),
+            visual_tokens_entered: self.selected.kept.len(),
+            visual_tokens_kept: kept.len(),
+            layer_average,
+            generated_tokens: decoded.ids.len(),
+        };
+        let local = |all: &[usize], image: usize| {
+            let range = layout.image(image);
+            let own = all.iter().filter(|token| range.contains(token));
+            own.map(|token| token - range.start).collect::<Vec<usize>>()
+        };
+        let stage1 = self.selected.groups.is_some();
+        let images = self.images.iter().enumerate().map(|(index, image)| ImageOutcome {
+            layout: image.layout.clone(),
+            stage1: stage1.then(|| local(&self.selected.kept, index)),
+            kept: local(kept, index),
+        });
+        let images = images.collect();
+        let stage2 = self.filled.kept.last().map(|kept| Stage2Trace { kept: kept.clone() });
+        let kept = self.selected.kept;
+        let trace = Trace {
+            model: ModelTrace {
+                family: engine.model.config().family.name(),
+                layers: blocks,
+                refine_layer: self.refine_layer,
+                uncalibrated: engine.schedule.preset.is_none(),
+            },
+            visual_tokens: usage.visual_tokens,
+            prompt_tokens: usage.prompt_tokens,
+            stage1: self.selected.groups.map(|groups| Stage1Trace { kept, groups }),
+            stage2,
+            layer_average,
+            cache_lengths: self.cache_lengths.into_iter().map(Some).collect(),
+            generated_ids: decoded.ids.clone(),
+            text: decoded.text.clone(),
+            first_logits: self.first_logits,
+            seconds,
+            peak_memory_bytes: peak_memory_bytes(),
+        };
+        let answer = Answer {
+            text: decoded.text.clone(),
+            ids: decoded.ids.clone(),
+            finish: decoded.finish.clone(),
+            usage,
+        };
+        Outcome { answer, trace, images, dump }
+    }
+}
+
+/// The tensors of a turn.
+pub(crate) fn dump(images: &[SeenImage], filled: &Prefilled) -> Result<Dump> {
+    let mut dump = Dump::default();
+    let join = |of: fn(&SeenImage) -> Tensor| images.iter().map(of).collect::<Vec<_>>();
+    dump.join("pixel_values", &join(|image| image.pixels.clone()))?;
+    dump.join("visual_embeds", &join(|image| image.embeds.clone()))?;
+    let features = images.iter().filter_map(|image| image.features.as_ref());
+    let features = features.map(Features::to_tensor).collect::<Result<Vec<_>>>()?;
+    dump.join("stage1.features", &features)?;
+    let reliability: Vec<f32> =
+        images.iter().filter_map(|image| image.reliability.as_ref()).flatten().copied().collect();
+    if !reliability.is_empty() {
+        dump.vector("stage1.reliability", &reliability)?;
+    }
+    let positions: Vec<i64> = filled.position_ids.iter().map(|&id| i64::from(id)).collect();
+    dump.put("position_ids", Tensor::new(positions, &Device::Cpu)?);
+    if let Some(features) = &filled.observed.features {
+        dump.rows("stage2.features", features)?;
+    }
+    if let Some(relevance) = &filled.observed.attention {
+        dump.vector("stage2.relevance", relevance)?;
+    }
+    dump.put("first_logits", filled.logits.clone());
+    Ok(dump)
+}

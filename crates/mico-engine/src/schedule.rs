@@ -1,0 +1,44 @@
+//! Which schedule a model follows.
+
+use mico_model::{Family, ModelConfig, Preset};
+use mico_select::round_ratio;
+use mico_select::schedule::{Policy, preset};
+
+use crate::error::{Error, Result};
+
+/// A model's policy and where it comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ModelSchedule {
+    /// How budgets become counts.
+    pub policy: Policy,
+    /// The published model it was calibrated for; `None` if its refinement block was scaled from the
+    /// family's 7B model to another number of decoder blocks.
+    pub preset: Option<&'static str>,
+}
+
+impl ModelSchedule {
+    /// The schedule of a model with this configuration.
+    pub fn of(config: &ModelConfig) -> Result<Self> {
+        let found = Preset::matching(config).and_then(|model| preset(model.name));
+        if let Some(found) = found {
+            return Ok(Self { policy: found.policy, preset: Some(found.name) });
+        }
+        let name = match config.family {
+            Family::Llava => "llava-1.5-7b",
+            Family::LlavaNext => "llava-next-7b",
+        };
+        let known = preset(name).ok_or_else(|| Error::Unknown {
+            what: "schedule preset",
+            found: name.into(),
+            known: "those of the selector library".into(),
+        })?;
+        let layers = config.decoder.blocks;
+        let scaled = round_ratio(
+            layers as i128 * known.policy.refine_layer as i128,
+            known.policy.layers as i128,
+        );
+        let most = layers.saturating_sub(1).max(1);
+        let refine_layer = usize::try_from(scaled).unwrap_or(1).clamp(1, most);
+        Ok(Self { policy: Policy { layers, refine_layer, ..known.policy }, preset: None })
+    }
+}

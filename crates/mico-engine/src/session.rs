@@ -1,0 +1,225 @@
+//! A conversation: caches, positions and history over several turns.
+
+use mico_model::Caches;
+use mico_select::schedule::Policy;
+use mico_vision::layout::VisualLayout;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::generate::{Decoded, Decoding, Sink, check_finite, decode};
+use crate::layout::PromptLayout;
+use crate::pipeline::{SeenImage, Turn, prefill, see, stage1};
+use crate::prompt::{Message, Role};
+use crate::pruner::{Plan, PlanRequest, Pruning, Stage1Signals};
+use crate::report::{Report, dump};
+use crate::request::{Outcome, Prompt, TurnRequest};
+use crate::trace::{LogitsTrace, Seconds, timed};
+
+/// A conversation with one engine. A turn that fails leaves it as it was.
+///
+/// Positions continue from the unpruned lengths of all earlier turns, whatever was dropped; each
+/// block's cache has its own length. A new image in a later turn goes through both stages by itself:
+/// it competes with no earlier image.
+#[derive(Debug)]
+pub struct Session {
+    pruning: Pruning,
+    caches: Caches,
+    /// Logical position of the next token.
+    position: u32,
+    /// End of the last answer, not yet in the caches.
+    pending: Option<u32>,
+    /// All messages so far; empty if the conversation is one of token ids.
+    history: Vec<Message>,
+    turns: usize,
+    images: usize,
+}
+
+/// What a turn needs before the decoder runs.
+struct Prepared {
+    layout: PromptLayout,
+    images: Vec<SeenImage>,
+    plan: Plan,
+    policy: Policy,
+    history: Vec<Message>,
+}
+
+impl Session {
+    pub(crate) fn new(engine: &Engine, pruning: Pruning) -> Self {
+        Self {
+            pruning,
+            caches: engine.model.decoder().new_caches(),
+            position: 0,
+            pending: None,
+            history: Vec::new(),
+            turns: 0,
+            images: 0,
+        }
+    }
+
+    /// Tokens each block's cache holds.
+    pub fn cache_lengths(&self) -> Vec<usize> {
+        self.caches.lengths()
+    }
+
+    /// Logical position of the next token.
+    pub fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// The messages so far, answers included.
+    pub fn history(&self) -> &[Message] {
+        &self.history
+    }
+
+    /// Says something to the model and takes its answer into the conversation. Messages are those of
+    /// this turn alone.
+    pub fn ask(
+        &mut self,
+        engine: &Engine,
+        turn: &TurnRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        let before = self.caches.lengths();
+        let outcome = self.answer(engine, turn, sink);
+        if outcome.is_err() {
+            self.caches.truncate(&before)?;
+        }
+        outcome
+    }
+
+    fn answer(
+        &mut self,
+        engine: &Engine,
+        request: &TurnRequest,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome> {
+        request.generation.check()?;
+        let mut seconds = Seconds::default();
+        let prepared = self.prepare(engine, request, &mut seconds)?;
+        let pruner = self.pruning.pruner.clone();
+        let selected = timed(&mut seconds.stage1, || {
+            let plan = prepared.plan.stage1.as_ref();
+            stage1(pruner.as_ref(), plan, &prepared.images, &prepared.layout, self.images)
+        })?;
+        let turn = Turn {
+            layout: &prepared.layout,
+            stage1: &selected,
+            cuts: &prepared.plan.cuts,
+            pruner: pruner.as_ref(),
+            start: self.position,
+            positions: engine.switches.position_mode,
+            observe_all: request.dump,
+        };
+        let filled = prefill(engine.model.decoder(), &mut self.caches, &turn, &mut seconds)?;
+        let cache_lengths = self.caches.lengths();
+        let logits: Vec<f32> = filled.logits.to_vec1()?;
+        check_finite(&logits, 0)?;
+        let first_logits = LogitsTrace::new(&logits);
+        let decoding = Decoding {
+            decoder: engine.model.decoder(),
+            tokenizer: engine.tokenizer.as_ref(),
+            options: &request.generation,
+            ends: &engine.ends,
+            logits,
+            position: filled.next_position,
+        };
+        let decoded = timed(&mut seconds.decode, || decode(decoding, &mut self.caches, sink))?;
+        let dump = request.dump.then(|| dump(&prepared.images, &filled)).transpose()?;
+        let report = Report {
+            layout: &prepared.layout,
+            images: &prepared.images,
+            refine_layer: prepared.policy.refine_layer,
+            selected,
+            filled,
+            cache_lengths,
+            first_logits,
+        };
+        let outcome = report.finish(engine, &decoded, seconds, dump);
+        self.commit(prepared, decoded);
+        Ok(outcome)
+    }
+
+    /// Images to embeddings, messages to a layout, budget to a plan.
+    fn prepare(
+        &self,
+        engine: &Engine,
+        request: &TurnRequest,
+        seconds: &mut Seconds,
+    ) -> Result<Prepared> {
+        let (ids, history) = self.ids(engine, &request.prompt)?;
+        let config = engine.model.config();
+        let placeholders = ids.iter().filter(|&&id| id == config.image_token_id).count();
+        if placeholders != request.images.len() {
+            return Err(Error::Placeholders { placeholders, images: request.images.len() });
+        }
+        let policy = Policy {
+            refine_layer: self.pruning.refine_layer.unwrap_or(engine.schedule.policy.refine_layer),
+            ..engine.schedule.policy
+        };
+        let packing = engine.switches.packing(self.pruning.pruner.prunes());
+        let mut processed = Vec::new();
+        for (index, image) in request.images.iter().enumerate() {
+            processed.push(timed(&mut seconds.preprocess, || {
+                let image = engine.decode_image(index, image)?;
+                Ok::<_, Error>(engine.processor.process(&image, packing))
+            })?);
+        }
+        let layouts: Vec<&VisualLayout> = processed.iter().map(|image| &image.layout).collect();
+        let plan = self.pruning.pruner.plan(&PlanRequest {
+            images: &layouts,
+            budget: self.pruning.budget,
+            policy,
+            pool: self.pruning.pool,
+            relevance: engine.switches.relevance,
+        })?;
+        let sizes: Vec<usize> = layouts.iter().map(|layout| layout.len()).collect();
+        let layout = PromptLayout::expand(&ids, config.image_token_id, &sizes)?.after(self.pending);
+        let all = Stage1Signals { features: true, reliability: true };
+        let declared = plan.stage1.as_ref().map_or_else(Default::default, |plan| plan.signals);
+        let signals = if request.dump { all } else { declared };
+        let images = processed
+            .into_iter()
+            .map(|image| see(&engine.model, image, signals, seconds))
+            .collect::<Result<_>>()?;
+        Ok(Prepared { layout, images, plan, policy, history })
+    }
+
+    /// Ids of this turn, and the messages with it.
+    fn ids(&self, engine: &Engine, prompt: &Prompt) -> Result<(Vec<u32>, Vec<Message>)> {
+        let refuse = |message: &str| Err(Error::Conversation(message.into()));
+        let later = self.turns > 0;
+        match prompt {
+            Prompt::InputIds(_) if !self.history.is_empty() => {
+                refuse("it began with messages and cannot go on with token ids")
+            }
+            Prompt::InputIds(ids) if ids.is_empty() => refuse("no token ids were given"),
+            Prompt::InputIds(ids) => Ok((ids.clone(), Vec::new())),
+            Prompt::Messages(_) if later && self.history.is_empty() => {
+                refuse("it began with token ids and cannot go on with messages")
+            }
+            Prompt::Messages(messages) if messages.last().is_none_or(|m| m.role != Role::User) => {
+                refuse("the last message must be the user's")
+            }
+            Prompt::Messages(new) if later && new.iter().any(|m| m.role == Role::Assistant) => {
+                refuse("a later turn cannot bring answers of its own")
+            }
+            Prompt::Messages(new) => {
+                let mut messages = self.history.clone();
+                messages.extend(new.iter().cloned());
+                Ok((engine.encode_pieces(&messages, later)?, messages))
+            }
+        }
+    }
+
+    /// Takes a finished turn into the conversation.
+    fn commit(&mut self, prepared: Prepared, decoded: Decoded) {
+        self.position = decoded.position;
+        self.pending = decoded.pending;
+        self.turns += 1;
+        self.images += prepared.images.len();
+        if !prepared.history.is_empty() {
+            self.history = prepared.history;
+            self.history.push(Message::assistant(decoded.text));
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! `tokenizer.json`: texts to ids in two ways that never mix, and ids back to text.
+//!
+//! What a chat template writes may be a special token. What a person writes never is: it goes through
+//! a second tokenizer in which every special token is plain text.
+
+mod stream;
+
+pub use stream::TextStream;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tokenizers::Tokenizer as Inner;
+
+use crate::error::{Error, Result, read_optional};
+
+/// File with the vocabulary.
+pub const TOKENIZER_FILE: &str = "tokenizer.json";
+/// File with the names of the special tokens.
+pub const TOKENIZER_CONFIG_FILE: &str = "tokenizer_config.json";
+/// The settings that name a special token.
+const NAMED_TOKENS: [&str; 6] =
+    ["bos_token", "eos_token", "unk_token", "pad_token", "image_token", "sep_token"];
+
+/// A special token: its text and id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpecialToken {
+    /// As it is written.
+    pub text: String,
+    /// As the model knows it.
+    pub id: u32,
+    /// Whether answers leave it out. Tokens that merely look special are shown.
+    pub hidden: bool,
+}
+
+/// A checkpoint's tokenizer.
+#[derive(Debug, Clone)]
+pub struct Tokenizer {
+    path: PathBuf,
+    plain: Inner,
+    /// For text that does not begin the prompt, where the file treats the beginning differently.
+    continued: Option<Inner>,
+    specials: Vec<SpecialToken>,
+    config: Value,
+    begins_with: Option<u32>,
+}
+
+impl Tokenizer {
+    /// Reads `tokenizer.json` and, where there is one, `tokenizer_config.json` of a model folder.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let path = folder.join(TOKENIZER_FILE);
+        let Some(text) = read_optional(&path)? else {
+            let reason = format!("{} does not exist", path.display());
+            return Err(Error::NoTokenizer { reason });
+        };
+        let file = folder.join(TOKENIZER_CONFIG_FILE);
+        let config = match read_optional(&file)? {
+            None => Value::Null,
+            Some(text) => serde_json::from_str(&text)
+                .map_err(|error| Error::Json { path: file, message: error.to_string() })?,
+        };
+        Self::parse(&text, config, path)
+    }
+
+    /// From the text of `tokenizer.json` and the value of `tokenizer_config.json` (or null).
+    pub fn parse(text: &str, config: Value, path: PathBuf) -> Result<Self> {
+        let fail = |message: String| Error::Tokenizer { path: path.clone(), message };
+        let mut file: Value =
+            serde_json::from_str(text).map_err(|error| fail(format!("not JSON: {error}")))?;
+        let specials = mark_specials(&mut file, &config);
+        let build = |file: Value| -> Result<Inner> {
+            let mut plain: Inner = serde_json::from_value(file)
+                .map_err(|error| fail(format!("cannot be used: {error}")))?;
+            plain.set_encode_special_tokens(true);
+            plain.with_padding(None);
+            plain.with_truncation(None).map_err(|error| fail(error.to_string()))?;
+            Ok(plain)
+        };
+        let mut continuing = file.clone();
+        let differs = continuing.get_mut("pre_tokenizer").is_some_and(stop_prepending);
+        let plain = build(file)?;
+        let continued = differs.then(|| build(continuing)).transpose()?;
+        let mut tokenizer = Self { path, plain, continued, specials, config, begins_with: None };
+        tokenizer.begins_with = tokenizer.first_token()?;
+        Ok(tokenizer)
+    }
+
+    /// Ids of a text in which nothing is special, at the beginning of a prompt.
+    pub fn encode(&self, text: &str) -> Result<Vec<u32>> {
+        self.encode_with(&self.plain, text)
+    }
+
+    /// Ids of a text in which nothing is special, after something else. They differ from
+    /// [`Tokenizer::encode`] only if the file puts a space before the very first word alone.
+    pub fn encode_continued(&self, text: &str) -> Result<Vec<u32>> {
+        self.encode_with(self.continued.as_ref().unwrap_or(&self.plain), text)
+    }
+
+    fn encode_with(&self, inner: &Inner, text: &str) -> Result<Vec<u32>> {
+        let encoding = inner.encode(text, false).map_err(|error| self.fail(error))?;
+        let ids = encoding.get_ids().to_vec();
+        // A vocabulary may still reach a special piece by itself; unknown is no such thing.
+        let unknown = self.named("unk_token");
+        let reached = |special: &&SpecialToken| {
+            Some(special.text.as_str()) != unknown && ids.contains(&special.id)
+        };
+        match self.specials.iter().find(reached) {
+            Some(SpecialToken { text, id, .. }) => {
+                Err(Error::SpecialInText { token: text.clone(), id: *id })
+            }
+            None => Ok(ids),
+        }
+    }
+
+    /// Text of ids, special tokens left out.
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        let visible: Vec<u32> = ids.iter().copied().filter(|id| !self.hides(*id)).collect();
+        self.plain.decode(&visible, false).map_err(|error| self.fail(error))
+    }
+
+    /// Every special token.
+    pub fn specials(&self) -> &[SpecialToken] {
+        &self.specials
+    }
+
+    /// The id of a token of the vocabulary.
+    pub fn id(&self, token: &str) -> Option<u32> {
+        self.plain.token_to_id(token)
+    }
+
+    /// The text of one token of the vocabulary.
+    pub fn token(&self, id: u32) -> Option<String> {
+        self.plain.id_to_token(id)
+    }
+
+    /// The special token a setting such as `eos_token` names.
+    pub fn named(&self, setting: &str) -> Option<&str> {
+        token_text(self.config.get(setting)?)
+    }
+
+    /// The token every prompt begins with, if there is one.
+    pub fn begins_with(&self) -> Option<u32> {
+        self.begins_with
+    }
+
+    /// `tokenizer_config.json`, null if there is none.
+    pub fn config(&self) -> &Value {
+        &self.config
+    }
+
+    /// `add_bos_token` where it is stated, else what the file's own post-processing puts first.
+    fn first_token(&self) -> Result<Option<u32>> {
+        let named = self.named("bos_token").and_then(|token| self.id(token));
+        match self.config.get("add_bos_token").and_then(Value::as_bool) {
+            Some(true) => return Ok(named),
+            Some(false) => return Ok(None),
+            None => {}
+        }
+        let framed = self.plain.encode("a", true).map_err(|error| self.fail(error))?;
+        let bare = self.plain.encode("a", false).map_err(|error| self.fail(error))?;
+        let first = framed.get_ids().first().copied();
+        Ok(first.filter(|_| framed.get_ids().first() != bare.get_ids().first()))
+    }
+
+    fn hides(&self, id: u32) -> bool {
+        self.specials.iter().any(|special| special.id == id && special.hidden)
+    }
+
+    fn fail(&self, error: impl std::fmt::Display) -> Error {
+        Error::Tokenizer { path: self.path.clone(), message: error.to_string() }
+    }
+}
+
+/// Marks as special every added token that could pass for one, so that texts cannot reach it: those
+/// the file marks, those a setting names, and those written like one (`<...>`, `[...]`).
+fn mark_specials(file: &mut Value, config: &Value) -> Vec<SpecialToken> {
+    let mut named: Vec<&str> =
+        NAMED_TOKENS.iter().filter_map(|name| token_text(config.get(name)?)).collect();
+    let more = config.get("additional_special_tokens").and_then(Value::as_array);
+    named.extend(more.into_iter().flatten().filter_map(token_text));
+    let mut specials = Vec::new();
+    let added = file.get_mut("added_tokens").and_then(Value::as_array_mut);
+    for token in added.into_iter().flatten() {
+        let Some(text) = token.get("content").and_then(Value::as_str).map(str::to_owned) else {
+            continue;
+        };
+        let Some(id) = token.get("id").and_then(Value::as_u64).and_then(|id| id.try_into().ok())
+        else {
+            continue;
+        };
+        let marked = token.get("special").and_then(Value::as_bool).unwrap_or(false);
+        let bracketed = (text.starts_with('<') && text.ends_with('>'))
+            || (text.starts_with('[') && text.ends_with(']'));
+        let hidden = marked || named.contains(&text.as_str());
+        if hidden || bracketed {
+            token["special"] = Value::Bool(true);
+            specials.push(SpecialToken { text, id, hidden });
+        }
+    }
+    specials
+}
+
+/// Turns "a space before the first word" into none; says whether there was such a rule.
+fn stop_prepending(pre_tokenizer: &mut Value) -> bool {
+    if pre_tokenizer.get("prepend_scheme").and_then(Value::as_str) == Some("first") {
+        pre_tokenizer["prepend_scheme"] = Value::String("never".into());
+        return true;
+    }
+    let nested = pre_tokenizer.get_mut("pretokenizers").and_then(Value::as_array_mut);
+    nested.into_iter().flatten().any(stop_prepending)
+}
+
+/// A token in a setting: its text, or an object that holds it.
+fn token_text(value: &Value) -> Option<&str> {
+    value.as_str().or_else(|| value.get("content")?.as_str())
+}

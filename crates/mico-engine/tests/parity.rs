@@ -1,0 +1,190 @@
+//! Every fixture case through the engine's public face, against transformers.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+mod support;
+
+use candle_core::Tensor;
+use mico_engine::{Outcome, Prompt, Switches, TurnRequest};
+use serde_json::Value;
+use support::{ANSWER, Case, bits, close, lengths, messages, number, strings, u32s, usizes};
+
+const CASES: [&str; 8] = [
+    "llava15",
+    "llava15-tf5",
+    "llava15-memory",
+    "llava15-original",
+    "llava15-tied",
+    "next-llama",
+    "next-mistral",
+    "next-original",
+];
+
+/// The fixtures keep vision tensors by view; a dump has them in the order of the sequence.
+fn in_sequence_order(case: &Case, image: &str, by_view: &Tensor) -> Tensor {
+    let dims = by_view.dims();
+    let flat = by_view.reshape((dims[0] * dims[1], ())).unwrap();
+    let Some(order) = case.expected["images"][image].get("token_of_view") else { return flat };
+    let places: Vec<usize> = order.as_array().unwrap().iter().flat_map(usizes).collect();
+    let mut rows = vec![0_u32; places.len()];
+    for (row, place) in places.into_iter().enumerate() {
+        rows[place] = row as u32;
+    }
+    flat.index_select(&Tensor::new(rows, flat.device()).unwrap(), 0).unwrap()
+}
+
+/// Joins a per-image fixture tensor over the images of a run.
+fn joined(case: &Case, run: &Value, of: impl Fn(&str) -> Tensor) -> Tensor {
+    let parts: Vec<Tensor> = strings(&run["images"]).iter().map(|image| of(image)).collect();
+    assert!(!case.name.is_empty());
+    Tensor::cat(&parts, 0).unwrap()
+}
+
+fn dumped<'a>(outcome: &'a Outcome, name: &str) -> &'a Tensor {
+    outcome.dump.as_ref().unwrap().get(name).unwrap_or_else(|| panic!("no {name} in the dump"))
+}
+
+fn check_vision(case: &Case, run: &Value, outcome: &Outcome, native: bool) {
+    let pixels = joined(case, run, |i| case.tensor(&format!("{i}.pixel_values")).clone());
+    assert_eq!(dumped(outcome, "pixel_values").dims(), pixels.dims());
+    assert_eq!(bits(dumped(outcome, "pixel_values")), bits(&pixels), "{}", case.name);
+    let suffix = if native { "visual_embeds_native" } else { "visual_embeds" };
+    let embeds = joined(case, run, |i| case.tensor(&format!("{i}.{suffix}")).clone());
+    close("visual_embeds", dumped(outcome, "visual_embeds"), &embeds, 1e-4);
+    if native {
+        return;
+    }
+    let stage1 = |i: &str, what: &str| {
+        in_sequence_order(case, i, case.tensor(&format!("{i}.stage1.{what}")))
+    };
+    let features = joined(case, run, |i| stage1(i, "features"));
+    close("stage1.features", dumped(outcome, "stage1.features"), &features, 1e-4);
+    let reliability = joined(case, run, |i| stage1(i, "reliability")).flatten_all().unwrap();
+    close("stage1.reliability", dumped(outcome, "stage1.reliability"), &reliability, 1e-5);
+}
+
+fn check_common(case: &Case, run: &Value, outcome: &Outcome) {
+    let name = run["name"].as_str().unwrap();
+    let trace = &outcome.trace;
+    assert_eq!(trace.visual_tokens, number(&run["visual_tokens"]), "{name}");
+    assert_eq!(trace.prompt_tokens, number(&run["prompt_tokens"]), "{name}");
+    assert_eq!(lengths(outcome), usizes(&run["cache_lengths"]), "{name}");
+    assert_eq!(trace.generated_ids, u32s(&run["generated_ids"]), "{} {name}", case.name);
+    case.check(&format!("{name}.first_logits"), dumped(outcome, "first_logits"), 1e-4);
+    assert_eq!(trace.first_logits.argmax, trace.generated_ids[0]);
+    assert_eq!(trace.first_logits.top.len(), 10);
+}
+
+#[test]
+fn unpruned_runs_agree() {
+    for name in CASES {
+        let mut case = Case::load(name);
+        for run in case.runs("unpruned") {
+            case.switch(&run);
+            let outcome = case.run(&case.request(&run));
+            let native = run["packing"] == "native" && case.expected["family"] == "llava_next";
+            check_vision(&case, &run, &outcome, native);
+            check_common(&case, &run, &outcome);
+            assert!(outcome.trace.stage1.is_none() && outcome.trace.stage2.is_none());
+            let images = strings(&run["images"]).len() as f64;
+            assert!(
+                (outcome.trace.layer_average * images - outcome.trace.visual_tokens as f64).abs()
+                    < 1e-9
+            );
+            let positions: Vec<i64> = dumped(&outcome, "position_ids").to_vec1().unwrap();
+            let expected: Vec<i64> =
+                u32s(&run["position_ids"]).into_iter().map(i64::from).collect();
+            assert_eq!(positions, expected);
+        }
+    }
+}
+
+fn pruned(case: &mut Case, run: &Value) {
+    let name = run["name"].as_str().unwrap();
+    case.switch(run);
+    let request = case.request(run);
+    let mut session = case.engine.session(request.pruning.clone());
+    let outcome = session.ask(&case.engine, &request.turn, &mut ()).unwrap();
+    check_vision(case, run, &outcome, false);
+    check_common(case, run, &outcome);
+    let (stage1, stage2) = (outcome.trace.stage1.as_ref(), outcome.trace.stage2.as_ref());
+    assert_eq!(stage1.unwrap().kept, usizes(&run["stage1"]["kept"]), "{name}");
+    assert_eq!(stage1.unwrap().groups, usizes(&run["stage1"]["groups"]), "{name}");
+    assert_eq!(stage2.unwrap().kept, usizes(&run["stage2"]["kept"]), "{name}");
+    let average = run["layer_average"].as_f64().unwrap();
+    assert!((outcome.trace.layer_average - average).abs() < 1e-9, "{name}");
+    let positions: Vec<i64> = dumped(&outcome, "position_ids").to_vec1().unwrap();
+    let expected: Vec<i64> =
+        u32s(&run["stage1"]["position_ids"]).into_iter().map(i64::from).collect();
+    assert_eq!(positions, expected, "{name}");
+    case.check(&format!("{name}.stage2.features"), dumped(&outcome, "stage2.features"), 1e-4);
+    let suffix = if run["relevance"] == "visual_only" { "_visual_only" } else { "" };
+    let relevance = dumped(&outcome, "stage2.relevance");
+    case.check(&format!("{name}.stage2.relevance{suffix}"), relevance, 1e-5);
+    let next = number(&run["next_position"]) + ANSWER - 1;
+    assert_eq!(session.position() as usize, next, "{name}");
+    let Some(turn) = run.get("second_turn") else { return };
+    let text = turn["text"].as_str().unwrap();
+    let ids = case.engine.tokenizer().unwrap().encode(text).unwrap();
+    assert_eq!(ids, u32s(&turn["fed_ids"])[1..]);
+    let second = TurnRequest { images: Vec::new(), prompt: Prompt::InputIds(ids), ..request.turn };
+    let outcome = session.ask(&case.engine, &second, &mut ()).unwrap();
+    assert_eq!(lengths(&outcome), usizes(&turn["cache_lengths"]), "{name}");
+    assert_eq!(outcome.trace.generated_ids, u32s(&turn["generated_ids"]), "{name}");
+    let logits = dumped(&outcome, "first_logits");
+    case.check(&format!("{name}.second_turn.first_logits"), logits, 1e-4);
+}
+
+#[test]
+fn pruned_runs_agree() {
+    let mut runs = 0;
+    for name in CASES {
+        let mut case = Case::load(name);
+        for run in case.runs("pruned") {
+            pruned(&mut case, &run);
+            runs += 1;
+        }
+    }
+    assert!(runs > 40, "only {runs} pruned runs were found");
+}
+
+#[test]
+fn conversations_agree() {
+    for name in CASES {
+        let case = Case::load(name);
+        for (key, chat) in case.expected["conversations"].as_object().unwrap() {
+            let ids = case.engine.encode_messages(&messages(&chat["messages"])).unwrap();
+            assert_eq!(ids, u32s(&chat["input_ids"]), "{name} {key}");
+        }
+    }
+}
+
+#[test]
+fn messages_give_what_their_ids_give() {
+    let case = Case::load("llava15");
+    let run = &case.runs("pruned")[0];
+    let by_ids = case.request(run);
+    let mut by_text = by_ids.clone();
+    by_text.turn.prompt = Prompt::question("What is in the image?", 1);
+    let (a, b) = (case.run(&by_ids), case.run(&by_text));
+    assert_eq!(a.trace.generated_ids, b.trace.generated_ids);
+    assert_eq!(a.trace.first_logits, b.trace.first_logits);
+}
+
+#[test]
+fn other_pixels_on_request() {
+    for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
+        let mut case = Case::load(name);
+        let mut switches = Switches::default();
+        switches.set("llava15_pad", "crop").unwrap();
+        switches.set("anyres_axis", "hf").unwrap();
+        case.engine.set_switches(switches).unwrap();
+        for run in case.runs("unpruned") {
+            let image = run["images"][0].as_str().unwrap();
+            let expected = format!("{image}.pixel_values_hf");
+            if run["images"].as_array().unwrap().len() == 1 && case.has(&expected) {
+                let outcome = case.run(&case.request(&run));
+                assert_eq!(bits(dumped(&outcome, "pixel_values")), bits(case.tensor(&expected)));
+            }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Pruning beyond the fixtures: keep-all, single-stage pruners, merging, packings, threads.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+mod support;
+
+use std::sync::Arc;
+
+use mico_engine::pruner::{
+    Cut, PRUNERS, Plan, PlanRequest, Pruner, Pruning, Share, Stage1Plan, Stage1Signals, Stage1View,
+    Stage2Signals, Stage2View, by_name,
+};
+use mico_engine::{Outcome, Result, Switches};
+use mico_select::schedule::Budget;
+use mico_select::{Merge, Selection, Settings};
+use support::{Case, bits, lengths};
+
+fn logits(outcome: &Outcome) -> Vec<u32> {
+    bits(outcome.dump.as_ref().unwrap().get("first_logits").unwrap())
+}
+
+fn first_run(case: &Case) -> mico_engine::Request {
+    case.request(&case.runs("unpruned")[0])
+}
+
+fn settings(pairs: &[(&str, &str)]) -> Settings {
+    Settings::new(pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())))
+}
+
+#[test]
+fn keeping_everything_is_bit_identical_to_not_pruning() {
+    for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
+        for packing in ["spatial", "spatial_unpad"] {
+            let mut case = Case::load(name);
+            let mut switches = Switches::default();
+            switches.set("next_packing", packing).unwrap();
+            case.engine.set_switches(switches).unwrap();
+            let request = first_run(&case);
+            let plain = case.run(&request);
+            let all = plain.trace.visual_tokens;
+            for method in PRUNERS {
+                for budget in [Budget::Tokens(all), Budget::Tokens(10 * all), Budget::Share(1.0)] {
+                    let mut pruned = request.clone();
+                    let pruner = by_name(method.name, Settings::default()).unwrap();
+                    pruned.pruning = Pruning::new(pruner, budget);
+                    for dump in [true, false] {
+                        pruned.turn.dump = dump;
+                        let outcome = case.run(&pruned);
+                        let what = format!("{name} {packing} {} {budget:?}", method.name);
+                        if dump {
+                            assert_eq!(logits(&plain), logits(&outcome), "{what}");
+                        }
+                        assert_eq!(
+                            plain.trace.generated_ids, outcome.trace.generated_ids,
+                            "{what}"
+                        );
+                        assert_eq!(lengths(&plain), lengths(&outcome), "{what}");
+                        assert_eq!(
+                            plain.trace.layer_average, outcome.trace.layer_average,
+                            "{what}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn single_stage_pruners_spend_the_budget_before_the_decoder() {
+    for (name, budget, groups) in [
+        ("llava15", 5, vec![5]),
+        ("next-llama", 10, vec![3, 3, 3]),
+        ("next-llama", 2, vec![1, 1, 1]),
+    ] {
+        let case = Case::load(name);
+        for method in ["mico-s1", "random"] {
+            let mut request = first_run(&case);
+            let pruner = by_name(method, Settings::default()).unwrap();
+            request.pruning = Pruning::new(pruner, Budget::Tokens(budget));
+            let outcome = case.run(&request);
+            let stage1 = outcome.trace.stage1.as_ref().unwrap();
+            assert_eq!(stage1.groups, groups, "{name} {method}");
+            assert!(stage1.kept.windows(2).all(|pair| pair[0] < pair[1]));
+            assert!(outcome.trace.stage2.is_none());
+            let kept: usize = groups.iter().sum();
+            assert_eq!(outcome.trace.layer_average, kept as f64);
+            let text = outcome.trace.prompt_tokens - outcome.trace.visual_tokens;
+            assert!(lengths(&outcome).iter().all(|&length| length == text + kept));
+        }
+    }
+}
+
+#[test]
+fn mico_s1_is_mico_with_a_pool_of_one() {
+    let case = Case::load("next-mistral");
+    let mut request = first_run(&case);
+    request.pruning = Pruning { pool: 1, ..Pruning::mico(Budget::Tokens(12)) };
+    let two = case.run(&request);
+    request.pruning =
+        Pruning::new(by_name("mico-s1", Settings::default()).unwrap(), Budget::Tokens(12));
+    let one = case.run(&request);
+    assert_eq!(logits(&one), logits(&two));
+    assert_eq!(one.trace.stage1, two.trace.stage1);
+}
+
+#[test]
+fn chance_follows_its_seed() {
+    let case = Case::load("llava15");
+    let kept = |seed: &str| {
+        let mut request = first_run(&case);
+        let pruner = by_name("random", settings(&[("seed", seed)])).unwrap();
+        request.pruning = Pruning::new(pruner, Budget::Tokens(6));
+        case.run(&request).trace.stage1.unwrap().kept
+    };
+    assert_eq!(kept("1"), kept("1"));
+    assert_ne!(kept("1"), kept("2"));
+}
+
+#[test]
+fn every_ablation_runs_and_keeps_the_scheduled_number() {
+    let case = Case::load("llava15");
+    for pair in [
+        ("information", "entropy"),
+        ("information", "one"),
+        ("reliability", "global-similarity"),
+        ("reliability", "one"),
+        ("relevance", "last-token"),
+        ("relevance", "text-similarity"),
+        ("relevance", "inverse-text-similarity"),
+        ("relevance", "one"),
+        ("coverage", "visual-mean"),
+        ("coverage", "off"),
+    ] {
+        let mut request = first_run(&case);
+        let pruner = by_name("mico", settings(&[pair])).unwrap();
+        request.pruning = Pruning::new(pruner, Budget::Tokens(4));
+        request.turn.dump = false;
+        let trace = case.run(&request).trace;
+        assert_eq!(trace.stage1.unwrap().kept.len(), 8, "{pair:?}");
+        assert_eq!(trace.stage2.unwrap().kept.len(), 3, "{pair:?}");
+    }
+    assert!(by_name("mico", settings(&[("relevance", "all")])).is_err());
+    assert!(by_name("mico", settings(&[("speed", "1")])).is_err());
+    assert!(by_name("fast", Settings::default()).unwrap_err().to_string().contains("mico-s1"));
+}
+
+/// Keeps the first tokens and pours the dropped ones into the first.
+#[derive(Debug)]
+struct Pour;
+
+impl Pruner for Pour {
+    fn name(&self) -> &'static str {
+        "pour"
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        let shares = request.images.iter().map(|_| Share::Groups(vec![6])).collect();
+        let signals = Stage1Signals::default();
+        let cut = |block, keep| Cut { block, keep, signals: Stage2Signals::default() };
+        let stage1 = Some(Stage1Plan { signals, shares });
+        Ok(Plan { stage1, cuts: vec![cut(1, 4), cut(3, 2)] })
+    }
+
+    fn before_decoder(&self, view: &Stage1View<'_>, _: &Share) -> Result<Selection> {
+        assert!(view.features().is_err() && view.reliability().is_err(), "nothing was declared");
+        Ok(pour(6, view.layout.len()))
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
+        assert!(view.features().is_err() && view.attention().is_err(), "nothing was declared");
+        Ok(pour(keep, view.tokens))
+    }
+}
+
+fn pour(keep: usize, of: usize) -> Selection {
+    let sources: Vec<usize> = (keep..of).collect();
+    let shares = vec![0.0; sources.len()];
+    let merge = Merge { target: 0, own: 1.0, sources, shares };
+    Selection { kept: (0..keep).collect(), merges: vec![merge], ..Selection::default() }
+}
+
+/// Keeps the first tokens.
+#[derive(Debug)]
+struct First;
+
+impl Pruner for First {
+    fn name(&self) -> &'static str {
+        "first"
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        Pour.plan(request)
+    }
+
+    fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
+        Ok(Selection { merges: Vec::new(), ..Pour.before_decoder(view, share)? })
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
+        Ok(Selection { merges: Vec::new(), ..Pour.after_block(view, keep)? })
+    }
+}
+
+#[test]
+fn a_pruner_may_merge_and_cut_several_times() {
+    let case = Case::load("llava15");
+    let mut request = first_run(&case);
+    request.turn.dump = false;
+    request.pruning = Pruning::new(Arc::new(First), Budget::Tokens(4));
+    let first = case.run(&request);
+    assert_eq!(lengths(&first), [21, 19, 19, 17]);
+    assert_eq!(first.trace.stage2.unwrap().kept, [0, 1]);
+    assert_eq!(first.trace.layer_average, 4.0);
+    // Merging with shares of 0 changes nothing.
+    request.pruning = Pruning::new(Arc::new(Pour), Budget::Tokens(4));
+    let poured = case.run(&request);
+    assert_eq!(first.trace.first_logits, poured.trace.first_logits);
+    assert_eq!(first.trace.generated_ids, poured.trace.generated_ids);
+}
+
+#[test]
+fn one_thread_and_two_give_the_same_bits() {
+    let case = Case::load("next-llama");
+    for run in case.runs("pruned") {
+        let request = case.request(&run);
+        let with = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| case.run(&request))
+        };
+        let (one, two) = (with(1), with(2));
+        assert_eq!(logits(&one), logits(&two));
+        assert_eq!(one.trace.stage1, two.trace.stage1);
+        assert_eq!(one.trace.stage2, two.trace.stage2);
+        assert_eq!(one.trace.generated_ids, two.trace.generated_ids);
+    }
+}
+
+#[test]
+fn pruned_unpad_packing_drops_newlines_and_keeps_counts() {
+    let mut case = Case::load("next-llama");
+    let mut switches = Switches::default();
+    switches.set("next_packing", "spatial_unpad").unwrap();
+    case.engine.set_switches(switches).unwrap();
+    let mut request = first_run(&case);
+    request.pruning = Pruning::mico(Budget::Tokens(6));
+    let outcome = case.run(&request);
+    assert_eq!(outcome.trace.visual_tokens, 36);
+    assert_eq!(outcome.trace.stage1.unwrap().groups, [4, 4, 4]);
+    let layout = &outcome.images[0].layout;
+    let kept = outcome.images[0].stage1.as_ref().unwrap();
+    assert!(kept.iter().all(|&token| layout.group_of(token).is_some()));
+}

@@ -1,0 +1,162 @@
+//! Reads the parity cases of `fixtures/data/llava` and compares tensors.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use candle_core::{DType, Device, Tensor};
+use mico_engine::pruner::{Mico, Pruning};
+use mico_engine::{
+    Engine, EngineOptions, Generation, ImageInput, Message, Outcome, Part, Prompt, Request, Role,
+    Switches,
+};
+use mico_select::schedule::Budget;
+use serde_json::Value;
+
+/// Tokens of every answer in the fixtures.
+pub(crate) const ANSWER: usize = 8;
+
+pub(crate) fn folder(case: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava").join(case)
+}
+
+/// An engine and what transformers computed with the same weights.
+pub(crate) struct Case {
+    pub(crate) name: String,
+    pub(crate) engine: Engine,
+    pub(crate) expected: Value,
+    source: PathBuf,
+    tensors: HashMap<String, Tensor>,
+}
+
+impl Case {
+    pub(crate) fn load(name: &str) -> Self {
+        let (engine, report) = Engine::open(&folder(name), &EngineOptions::default()).unwrap();
+        assert_eq!(report.unexpected, Vec::<String>::new(), "{name}");
+        let own = json(&folder(name).join("expected.json"));
+        let source = match own.get("same_weights_as") {
+            Some(other) => folder(other.as_str().unwrap()),
+            None => folder(name),
+        };
+        let file = source.join("expected.safetensors");
+        let tensors = candle_core::safetensors::load(file, &Device::Cpu).unwrap();
+        let expected = json(&source.join("expected.json"));
+        Self { name: name.into(), engine, expected, source, tensors }
+    }
+
+    pub(crate) fn image(&self, name: &str) -> ImageInput {
+        let file = self.expected["images"][name]["file"].as_str().unwrap();
+        ImageInput::Encoded(std::fs::read(self.source.join(file)).unwrap())
+    }
+
+    /// The request of a run, with ids as they stand in the fixture.
+    pub(crate) fn request(&self, run: &Value) -> Request {
+        let images = strings(&run["images"]).iter().map(|name| self.image(name)).collect();
+        let mut request = Request::new(images, Prompt::InputIds(u32s(&run["input_ids"])));
+        request.turn.generation = Generation::greedy(ANSWER);
+        request.turn.dump = true;
+        if run.get("budget").is_some() {
+            request.pruning = Pruning {
+                pruner: Arc::new(Mico::default()),
+                budget: Budget::Tokens(number(&run["budget"])),
+                refine_layer: Some(number(&run["refine_layer"])),
+                pool: number(&run["pool"]),
+            };
+        }
+        request
+    }
+
+    /// Sets the switches a run was made with.
+    pub(crate) fn switch(&mut self, run: &Value) {
+        let mut switches = Switches::default();
+        for (name, key) in [("position_mode", "position_mode"), ("relevance", "relevance")] {
+            if let Some(value) = run.get(key) {
+                switches.set(name, value.as_str().unwrap()).unwrap();
+            }
+        }
+        if run["packing"] == "spatial" {
+            switches.set("next_packing", "spatial").unwrap();
+        }
+        self.engine.set_switches(switches).unwrap();
+    }
+
+    pub(crate) fn run(&self, request: &Request) -> Outcome {
+        self.engine.run(request, &mut ()).unwrap()
+    }
+
+    pub(crate) fn runs(&self, kind: &str) -> Vec<Value> {
+        self.expected[kind].as_array().unwrap().clone()
+    }
+
+    pub(crate) fn tensor(&self, name: &str) -> &Tensor {
+        self.tensors.get(name).unwrap_or_else(|| panic!("{}: no {name}", self.name))
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
+    /// Holds `found` against the stored tensor, relative to its largest magnitude.
+    pub(crate) fn check(&self, name: &str, found: &Tensor, tolerance: f32) {
+        close(&format!("{}: {name}", self.name), found, self.tensor(name), tolerance);
+    }
+}
+
+pub(crate) fn close(what: &str, found: &Tensor, expected: &Tensor, tolerance: f32) {
+    assert_eq!(found.dims(), expected.dims(), "{what}");
+    let difference = largest(&(found - expected).unwrap());
+    let scale = largest(expected);
+    assert!(difference <= tolerance * scale, "{what} differs by {difference} of {scale}");
+}
+
+/// Messages as the fixtures write them.
+pub(crate) fn messages(value: &Value) -> Vec<Message> {
+    let message = |value: &Value| {
+        let role = match value["role"].as_str().unwrap() {
+            "system" => Role::System,
+            "user" => Role::User,
+            _ => Role::Assistant,
+        };
+        let part = |part: &Value| match part["type"].as_str().unwrap() {
+            "image" => Part::Image,
+            _ => Part::Text(part["text"].as_str().unwrap().into()),
+        };
+        Message { role, parts: value["content"].as_array().unwrap().iter().map(part).collect() }
+    };
+    value.as_array().unwrap().iter().map(message).collect()
+}
+
+pub(crate) fn json(path: &Path) -> Value {
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+pub(crate) fn strings(value: &Value) -> Vec<String> {
+    value.as_array().unwrap().iter().map(|v| v.as_str().unwrap().to_owned()).collect()
+}
+
+pub(crate) fn number(value: &Value) -> usize {
+    value.as_u64().unwrap() as usize
+}
+
+pub(crate) fn usizes(value: &Value) -> Vec<usize> {
+    value.as_array().unwrap().iter().map(number).collect()
+}
+
+pub(crate) fn u32s(value: &Value) -> Vec<u32> {
+    usizes(value).into_iter().map(|v| v as u32).collect()
+}
+
+pub(crate) fn largest(tensor: &Tensor) -> f32 {
+    tensor.to_dtype(DType::F32).unwrap().abs().unwrap().max_all().unwrap().to_scalar().unwrap()
+}
+
+pub(crate) fn bits(tensor: &Tensor) -> Vec<u32> {
+    let values: Vec<f32> = tensor.flatten_all().unwrap().to_vec1().unwrap();
+    values.into_iter().map(f32::to_bits).collect()
+}
+
+/// The cache lengths of a trace.
+pub(crate) fn lengths(outcome: &Outcome) -> Vec<usize> {
+    outcome.trace.cache_lengths.iter().map(|length| length.unwrap()).collect()
+}

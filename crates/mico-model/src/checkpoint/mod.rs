@@ -1,0 +1,112 @@
+//! Model folders: one safetensors file, or shards listed in an index.
+
+mod index;
+mod layout;
+mod shard;
+mod source;
+
+pub use layout::Part;
+pub(crate) use source::CheckpointSource;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use candle_core::Tensor;
+
+use crate::error::{Error, Result};
+use shard::Shard;
+
+/// Name of the only weight file of a small checkpoint.
+pub const SINGLE_FILE: &str = "model.safetensors";
+/// Name of the file that lists the shards of a large checkpoint.
+pub const INDEX_FILE: &str = "model.safetensors.index.json";
+
+/// The tensors of a model folder, found by name. Opening reads headers only.
+#[derive(Debug)]
+pub struct Checkpoint {
+    folder: PathBuf,
+    shards: Vec<Shard>,
+    by_name: BTreeMap<String, usize>,
+}
+
+impl Checkpoint {
+    /// Opens the folder's single file, or every shard its index lists.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let single = folder.join(SINGLE_FILE);
+        let index = folder.join(INDEX_FILE);
+        if !single.is_file() && index.is_file() {
+            return Self::open_index(folder, &index);
+        }
+        let shard = Shard::open(&single)?;
+        let by_name = shard.names().map(|name| (name.to_owned(), 0)).collect();
+        Ok(Self { folder: folder.to_path_buf(), shards: vec![shard], by_name })
+    }
+
+    fn open_index(folder: &Path, index: &Path) -> Result<Self> {
+        let listed = index::read(index)?;
+        let mut shards: Vec<Shard> = Vec::new();
+        let mut by_file: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut by_name = BTreeMap::new();
+        for (name, file) in &listed {
+            let at = if let Some(&at) = by_file.get(file.as_str()) {
+                at
+            } else {
+                shards.push(Shard::open(&folder.join(file))?);
+                by_file.insert(file, shards.len() - 1);
+                shards.len() - 1
+            };
+            if shards[at].info(name).is_none() {
+                return Err(Error::Index {
+                    path: index.to_path_buf(),
+                    message: format!("tensor `{name}` is not in the listed file `{file}`"),
+                });
+            }
+            by_name.insert(name.clone(), at);
+        }
+        Ok(Self { folder: folder.to_path_buf(), shards, by_name })
+    }
+
+    /// The folder this was opened from.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Names of all tensors, sorted.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.keys().map(String::as_str)
+    }
+
+    /// Whether there is a tensor of that name.
+    pub fn contains(&self, name: &str) -> bool {
+        self.by_name.contains_key(name)
+    }
+
+    /// Shape of a tensor and the bytes it takes in its file.
+    pub fn info(&self, name: &str) -> Option<(&[usize], usize)> {
+        self.shards[*self.by_name.get(name)?].info(name)
+    }
+
+    /// Reads one tensor, in the number format it is stored in, after checking its shape.
+    pub fn load(&self, name: &str, expected: &[usize]) -> Result<Tensor> {
+        let Some((shard, (found, _))) = self
+            .by_name
+            .get(name)
+            .map(|&at| &self.shards[at])
+            .and_then(|s| Some((s, s.info(name)?)))
+        else {
+            return Err(Error::MissingTensor {
+                names: vec![name.to_owned()],
+                shape: expected.to_vec(),
+                path: self.folder.clone(),
+            });
+        };
+        if found != expected {
+            return Err(Error::WrongShape {
+                name: name.to_owned(),
+                found: found.to_vec(),
+                expected: expected.to_vec(),
+            });
+        }
+        shard.load(name)
+    }
+}

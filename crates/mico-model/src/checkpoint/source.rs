@@ -1,0 +1,94 @@
+//! Hands the model's parts their tensors out of a checkpoint and keeps count.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use candle_core::Tensor;
+
+use super::Checkpoint;
+use super::layout::{Part, candidates, is_ignorable, tower_candidates};
+use crate::error::{Error, Result};
+use crate::weights::{Progress, ProgressFn, TensorSource};
+
+/// A checkpoint, perhaps with the tower in a folder of its own, being loaded.
+pub(crate) struct CheckpointSource<'a> {
+    main: Checkpoint,
+    tower: Option<Checkpoint>,
+    used: BTreeSet<String>,
+    vision_blocks: usize,
+    progress: Progress,
+    notify: Option<&'a ProgressFn<'a>>,
+}
+
+impl<'a> CheckpointSource<'a> {
+    /// Opens a model folder. `tower` is the folder of a separate vision tower, used only when the
+    /// checkpoint itself has none; `vision_blocks` how many of its blocks will be asked for.
+    pub(crate) fn open(
+        folder: &Path,
+        tower: Option<&Path>,
+        vision_blocks: usize,
+        notify: Option<&'a ProgressFn<'a>>,
+    ) -> Result<Self> {
+        let main = Checkpoint::open(folder)?;
+        let own_tower = candidates(Part::Vision, "embeddings.class_embedding")
+            .iter()
+            .any(|name| main.contains(name));
+        let tower = match tower {
+            Some(tower) if !own_tower => Some(Checkpoint::open(tower)?),
+            _ => None,
+        };
+        let mut progress = Progress::default();
+        for (checkpoint, name) in std::iter::once(&main)
+            .chain(&tower)
+            .flat_map(|checkpoint| checkpoint.names().map(move |name| (checkpoint, name)))
+            .filter(|(_, name)| !is_ignorable(name, vision_blocks))
+        {
+            progress.tensors_total += 1;
+            progress.bytes_total += checkpoint.info(name).map_or(0, |(_, bytes)| bytes as u64);
+        }
+        Ok(Self { main, tower, used: BTreeSet::new(), vision_blocks, progress, notify })
+    }
+
+    /// Tensors nobody asked for, the well-known useless ones left out.
+    pub(crate) fn unexpected(&self) -> Vec<String> {
+        self.main
+            .names()
+            .filter(|name| !self.used.contains(*name) && !is_ignorable(name, self.vision_blocks))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    fn place(&self, part: Part, name: &str) -> (&Checkpoint, Vec<String>) {
+        match (&self.tower, part) {
+            (Some(tower), Part::Vision) => (tower, tower_candidates(name)),
+            _ => (&self.main, candidates(part, name)),
+        }
+    }
+}
+
+impl TensorSource for CheckpointSource<'_> {
+    fn contains(&self, part: Part, name: &str) -> bool {
+        let (checkpoint, names) = self.place(part, name);
+        names.iter().any(|name| checkpoint.contains(name))
+    }
+
+    fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let (checkpoint, names) = self.place(part, name);
+        let Some(found) = names.iter().find(|name| checkpoint.contains(name)).cloned() else {
+            return Err(Error::MissingTensor {
+                names,
+                shape: shape.to_vec(),
+                path: checkpoint.folder().to_path_buf(),
+            });
+        };
+        let tensor = checkpoint.load(&found, shape)?;
+        let bytes = checkpoint.info(&found).map_or(0, |(_, bytes)| bytes as u64);
+        self.progress.tensors_done += 1;
+        self.progress.bytes_done += bytes;
+        self.used.insert(found);
+        if let Some(notify) = self.notify {
+            notify(self.progress);
+        }
+        Ok(tensor)
+    }
+}

@@ -1,0 +1,162 @@
+//! Typed access to a JSON object; every error names the setting by its dotted path.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+
+/// Configuration files are small; anything larger is not one.
+const MAX_CONFIG_BYTES: u64 = 16 << 20;
+
+/// A JSON object together with where it came from.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields {
+    file: String,
+    prefix: String,
+    map: Map<String, Value>,
+}
+
+impl Fields {
+    /// Reads a JSON file whose root is an object.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let size = std::fs::metadata(path).map_err(Error::io(path))?.len();
+        if size > MAX_CONFIG_BYTES {
+            return Err(Error::Json {
+                path: path.to_path_buf(),
+                message: format!("{size} bytes, at most {MAX_CONFIG_BYTES} are read"),
+            });
+        }
+        let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        let json = |message: String| Error::Json { path: path.to_path_buf(), message };
+        match serde_json::from_slice(&bytes) {
+            Ok(Value::Object(map)) => {
+                Ok(Self { file: path.display().to_string(), prefix: String::new(), map })
+            }
+            Ok(_) => Err(json("the root is not an object".into())),
+            Err(error) => Err(json(error.to_string())),
+        }
+    }
+
+    /// The file the settings come from.
+    pub(crate) fn file(&self) -> &str {
+        &self.file
+    }
+
+    /// Whether the setting is there and not null.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// An error about one setting.
+    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
+        let field =
+            if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) };
+        Error::Config { file: self.file.clone(), field, message: message.into() }
+    }
+
+    fn get(&self, key: &str) -> Option<&Value> {
+        self.map.get(key).filter(|value| !value.is_null())
+    }
+
+    fn wrong(&self, key: &str, value: &Value, accepted: &str) -> Error {
+        self.error(key, format!("is {value}, expected {accepted}"))
+    }
+
+    /// A nested object, empty when absent.
+    pub(crate) fn object(&self, key: &str) -> Result<Option<Self>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let Value::Object(map) = value else {
+            return Err(self.wrong(key, value, "an object"));
+        };
+        let prefix =
+            if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) };
+        Ok(Some(Self { file: self.file.clone(), prefix, map: map.clone() }))
+    }
+
+    /// A count.
+    pub(crate) fn usize(&self, key: &str) -> Result<Option<usize>> {
+        self.get(key)
+            .map(|value| {
+                value
+                    .as_u64()
+                    .and_then(|n| usize::try_from(n).ok())
+                    .ok_or_else(|| self.wrong(key, value, "a non-negative whole number"))
+            })
+            .transpose()
+    }
+
+    /// A token id.
+    pub(crate) fn token(&self, key: &str) -> Result<Option<u32>> {
+        self.usize(key)?
+            .map(|id| {
+                u32::try_from(id).map_err(|_| self.error(key, format!("is {id}, not a token id")))
+            })
+            .transpose()
+    }
+
+    /// Token ids given as a number or a list of numbers.
+    pub(crate) fn tokens(&self, key: &str) -> Result<Option<Vec<u32>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let one = |value: &Value| {
+            value
+                .as_u64()
+                .and_then(|id| u32::try_from(id).ok())
+                .ok_or_else(|| self.wrong(key, value, "a token id or a list of token ids"))
+        };
+        match value {
+            Value::Array(items) => items.iter().map(one).collect::<Result<_>>().map(Some),
+            other => Ok(Some(vec![one(other)?])),
+        }
+    }
+
+    /// A signed whole number, also accepted as a list of exactly one.
+    pub(crate) fn int(&self, key: &str) -> Result<Option<i64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let single = match value {
+            Value::Array(items) if items.len() == 1 => &items[0],
+            other => other,
+        };
+        single.as_i64().map(Some).ok_or_else(|| self.wrong(key, value, "one whole number"))
+    }
+
+    /// A finite positive number.
+    pub(crate) fn positive(&self, key: &str) -> Result<Option<f64>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        match value.as_f64() {
+            Some(x) if x.is_finite() && x > 0.0 => Ok(Some(x)),
+            _ => Err(self.wrong(key, value, "a positive number")),
+        }
+    }
+
+    /// A flag.
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>> {
+        self.get(key)
+            .map(|value| value.as_bool().ok_or_else(|| self.wrong(key, value, "true or false")))
+            .transpose()
+    }
+
+    /// A text.
+    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
+        self.get(key)
+            .map(|value| value.as_str().ok_or_else(|| self.wrong(key, value, "a string")))
+            .transpose()
+    }
+
+    /// A list of pairs of counts.
+    pub(crate) fn pairs(&self, key: &str) -> Result<Option<Vec<(usize, usize)>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let wrong = || self.wrong(key, value, "a list of [height, width] pairs");
+        let side =
+            |value: &Value| value.as_u64().and_then(|n| usize::try_from(n).ok()).filter(|&n| n > 0);
+        let items = value.as_array().ok_or_else(wrong)?;
+        items
+            .iter()
+            .map(|item| match item.as_array().map(Vec::as_slice) {
+                Some([a, b]) => side(a).zip(side(b)).ok_or_else(wrong),
+                _ => Err(wrong()),
+            })
+            .collect::<Result<_>>()
+            .map(Some)
+    }
+}

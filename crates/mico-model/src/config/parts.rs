@@ -1,0 +1,205 @@
+//! Settings of the parts a model is put together from, and the limits they must respect.
+
+use crate::error::{Error, Result};
+
+/// No published model comes near these; a larger number in a file is a mistake or an attack.
+const MAX_WIDTH: usize = 1 << 17;
+const MAX_BLOCKS: usize = 1 << 10;
+const MAX_VOCAB: usize = 1 << 22;
+const MAX_IMAGE_SIDE: usize = 1 << 14;
+const MAX_POSITIONS: usize = 1 << 24;
+
+/// The non-linearities in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Activation {
+    /// `x * sigmoid(1.702 x)`.
+    QuickGelu,
+    /// `x * Phi(x)` with the exact error function.
+    Gelu,
+    /// The tanh approximation of GELU.
+    GeluTanh,
+    /// `x * sigmoid(x)`.
+    Silu,
+}
+
+impl Activation {
+    /// The activation a configuration file means by `name`.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "quick_gelu" => Ok(Self::QuickGelu),
+            "gelu" => Ok(Self::Gelu),
+            "gelu_pytorch_tanh" | "gelu_new" => Ok(Self::GeluTanh),
+            "silu" | "swish" => Ok(Self::Silu),
+            other => Err(Error::Unknown {
+                what: "activation",
+                found: other.to_owned(),
+                accepted: "quick_gelu, gelu, gelu_pytorch_tanh, silu".into(),
+            }),
+        }
+    }
+}
+
+/// Settings of a CLIP vision tower.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClipConfig {
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width inside the MLP.
+    pub intermediate_size: usize,
+    /// Blocks of the published tower (not all of them need to run).
+    pub blocks: usize,
+    /// Attention heads.
+    pub heads: usize,
+    /// Side of the square input in pixels.
+    pub image_size: usize,
+    /// Side of a patch in pixels.
+    pub patch_size: usize,
+    /// The MLP's non-linearity.
+    pub activation: Activation,
+    /// Epsilon of the layer norms.
+    pub layer_norm_eps: f64,
+}
+
+impl ClipConfig {
+    /// Patches per side.
+    pub fn grid(&self) -> usize {
+        self.image_size / self.patch_size
+    }
+
+    /// Patches per view, the class token not counted.
+    pub fn patches(&self) -> usize {
+        self.grid() * self.grid()
+    }
+
+    /// Width of one attention head.
+    pub fn head_dim(&self) -> usize {
+        self.hidden_size / self.heads
+    }
+
+    /// Refuses sizes no tower can have. `file` is named in the error.
+    pub fn validate(&self, file: &str) -> Result<()> {
+        let check = Check { file, part: "vision_config" };
+        check.range("hidden_size", self.hidden_size, MAX_WIDTH)?;
+        check.range("intermediate_size", self.intermediate_size, MAX_WIDTH)?;
+        check.range("num_hidden_layers", self.blocks, MAX_BLOCKS)?;
+        check.range("num_attention_heads", self.heads, MAX_WIDTH)?;
+        check.range("image_size", self.image_size, MAX_IMAGE_SIDE)?;
+        check.range("patch_size", self.patch_size, self.image_size)?;
+        check.divides("num_attention_heads", self.heads, "hidden_size", self.hidden_size)
+    }
+}
+
+/// How positions turn into rotation angles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RopeConfig {
+    /// Base of the geometric series of frequencies.
+    pub theta: f64,
+    /// Positions are divided by this (1 = plain rotation, else linear scaling).
+    pub factor: f64,
+}
+
+impl Default for RopeConfig {
+    fn default() -> Self {
+        Self { theta: 10_000.0, factor: 1.0 }
+    }
+}
+
+/// Which projections of a decoder block's attention have biases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AttentionBias {
+    /// None of them (Llama, Mistral).
+    #[default]
+    None,
+    /// Query, key and value (Qwen2).
+    Qkv,
+    /// Query, key, value and output.
+    All,
+}
+
+/// Settings of the generic decoder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecoderConfig {
+    /// Width of the residual stream.
+    pub hidden_size: usize,
+    /// Width inside the gated MLP.
+    pub intermediate_size: usize,
+    /// Number of blocks, the paper's L.
+    pub blocks: usize,
+    /// Query heads.
+    pub heads: usize,
+    /// Key/value heads; divides `heads`.
+    pub kv_heads: usize,
+    /// Width of one head.
+    pub head_dim: usize,
+    /// Rows of the embedding table and of the output head.
+    pub vocab_size: usize,
+    /// Longest sequence the model was trained for.
+    pub max_positions: usize,
+    /// Epsilon of the RMS norms.
+    pub rms_norm_eps: f64,
+    /// Rotary embedding.
+    pub rope: RopeConfig,
+    /// Which projections of the attention have biases.
+    pub attention_bias: AttentionBias,
+    /// Whether queries and keys are normalised per head before the rotation (Qwen3).
+    pub qk_norm: bool,
+    /// Whether the output head may reuse the embedding table when the file has none of its own.
+    pub tied_head: bool,
+    /// Attention window; longer sequences are refused, as no published LLaVA uses one.
+    pub sliding_window: Option<usize>,
+}
+
+impl DecoderConfig {
+    /// Refuses sizes no decoder can have. `file` is named in the error.
+    pub fn validate(&self, file: &str) -> Result<()> {
+        let check = Check { file, part: "text_config" };
+        check.range("hidden_size", self.hidden_size, MAX_WIDTH)?;
+        check.range("intermediate_size", self.intermediate_size, MAX_WIDTH)?;
+        check.range("num_hidden_layers", self.blocks, MAX_BLOCKS)?;
+        check.range("num_attention_heads", self.heads, MAX_WIDTH)?;
+        check.range("num_key_value_heads", self.kv_heads, self.heads)?;
+        check.range("head_dim", self.head_dim, MAX_WIDTH)?;
+        check.range("vocab_size", self.vocab_size, MAX_VOCAB)?;
+        check.range("max_position_embeddings", self.max_positions, MAX_POSITIONS)?;
+        check.divides("num_key_value_heads", self.kv_heads, "num_attention_heads", self.heads)?;
+        check.divides("2", 2, "head_dim", self.head_dim)
+    }
+}
+
+/// Settings of the two-layer projector.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProjectorConfig {
+    /// The non-linearity between the layers.
+    pub activation: Activation,
+    /// Whether both layers have biases.
+    pub bias: bool,
+}
+
+struct Check<'a> {
+    file: &'a str,
+    part: &'a str,
+}
+
+impl Check<'_> {
+    fn error(&self, field: &str, message: String) -> Error {
+        Error::Config {
+            file: self.file.to_owned(),
+            field: format!("{}.{field}", self.part),
+            message,
+        }
+    }
+
+    fn range(&self, field: &str, value: usize, max: usize) -> Result<()> {
+        if (1..=max).contains(&value) {
+            return Ok(());
+        }
+        Err(self.error(field, format!("is {value}, accepted: 1 to {max}")))
+    }
+
+    fn divides(&self, small: &str, divisor: usize, field: &str, value: usize) -> Result<()> {
+        if value.is_multiple_of(divisor) {
+            return Ok(());
+        }
+        Err(self.error(field, format!("is {value}, not a multiple of {small} = {divisor}")))
+    }
+}

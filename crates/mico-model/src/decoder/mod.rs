@@ -1,0 +1,217 @@
+//! One decoder for every family: Llama and Mistral now, Qwen by configuration.
+//!
+//! It runs any range of blocks on any set of tokens, so the caller can stop after block #K, drop
+//! tokens, and go on: positions are explicit, and each block's cache has its own length.
+
+mod block;
+mod tap;
+
+pub use tap::{QkTap, Tap};
+
+use std::ops::Range;
+
+use candle_core::{DType, Device, Tensor};
+
+use crate::cache::{Caches, bytes_per_token};
+use crate::checkpoint::Part;
+use crate::config::DecoderConfig;
+use crate::error::{Error, Result};
+use crate::linear::Linear;
+use crate::norm::RmsNorm;
+use crate::rope::Positions;
+use crate::weights::{Builder, LinearShape};
+use block::Block;
+
+/// Embedding table, blocks, final norm and output head.
+#[derive(Debug)]
+pub struct Decoder {
+    config: DecoderConfig,
+    device: Device,
+    compute: DType,
+    embeddings: Tensor,
+    blocks: Vec<Block>,
+    norm: RmsNorm,
+    head: Linear,
+}
+
+/// What a run over a range of blocks gives.
+#[derive(Debug)]
+pub struct RunOutput {
+    /// The residual stream after the last block of the range, `[n, d]`, without the final norm.
+    pub hidden: Tensor,
+    /// What the taps saw, in the order they were asked for.
+    pub taps: Vec<QkTap>,
+}
+
+impl Decoder {
+    pub(crate) fn build(b: &mut Builder, config: &DecoderConfig) -> Result<Self> {
+        let (width, vocab) = (config.hidden_size, config.vocab_size);
+        let embeddings = b.stored(Part::Decoder, "embed_tokens.weight", &[vocab, width])?;
+        let blocks = (0..config.blocks)
+            .map(|index| Block::build(b, config, index))
+            .collect::<Result<Vec<_>>>()?;
+        let norm = b.rms_norm(Part::Decoder, "norm", width, config.rms_norm_eps)?;
+        let head = if config.tied_head && !b.source.contains(Part::Head, "lm_head.weight") {
+            Linear::stored(embeddings.clone(), None, b.compute())
+        } else {
+            let shape = LinearShape { input: width, output: vocab, bias: false };
+            b.linear(Part::Head, "lm_head", shape)?
+        };
+        Ok(Self {
+            config: config.clone(),
+            device: b.device.clone(),
+            compute: b.compute(),
+            embeddings,
+            blocks,
+            norm,
+            head,
+        })
+    }
+
+    /// The decoder's settings.
+    pub fn config(&self) -> &DecoderConfig {
+        &self.config
+    }
+
+    /// Number of blocks, the paper's L.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// The device the weights are on.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Number format of hidden states.
+    pub fn dtype(&self) -> DType {
+        self.compute
+    }
+
+    /// Bytes of all matrices.
+    pub fn bytes(&self) -> usize {
+        let table = self.embeddings.elem_count() * self.embeddings.dtype().size_in_bytes();
+        table + self.head.bytes() + self.blocks.iter().map(Block::bytes).sum::<usize>()
+    }
+
+    /// Bytes one token takes in the cache of one block.
+    pub fn cache_bytes_per_token(&self) -> usize {
+        bytes_per_token(self.config.kv_heads, self.config.head_dim, self.compute)
+    }
+
+    /// Empty caches of the right number of blocks.
+    pub fn new_caches(&self) -> Caches {
+        Caches::new(self.blocks.len())
+    }
+
+    /// Embeddings of token ids, `[n, d]`.
+    pub fn embed(&self, ids: &[u32]) -> Result<Tensor> {
+        if ids.is_empty() {
+            return Err(Error::input("token ids", "0 tokens, at least 1 is needed"));
+        }
+        let vocab = self.config.vocab_size;
+        if let Some(id) = ids.iter().find(|&&id| id as usize >= vocab) {
+            let message = format!("{id} is outside the vocabulary of {vocab}");
+            return Err(Error::input("token ids", message));
+        }
+        let rows = self.embeddings.index_select(&Tensor::new(ids, &self.device)?, 0)?;
+        Ok(rows.to_dtype(self.compute)?)
+    }
+
+    /// Rotary tables for explicit positions, one per token.
+    pub fn positions(&self, ids: &[u32]) -> Result<Positions> {
+        Positions::new(self.config.rope, self.config.head_dim, ids, &self.device)
+    }
+
+    /// Runs the blocks of `range` (0-based, end exclusive) on `hidden` `[n, d]`, appending `n`
+    /// tokens to the cache of each. Tokens attend to what their block's cache holds and to the
+    /// tokens before them in `hidden`.
+    pub fn run(
+        &self,
+        range: Range<usize>,
+        hidden: &Tensor,
+        positions: &Positions,
+        caches: &mut Caches,
+        taps: &[Tap],
+    ) -> Result<RunOutput> {
+        self.check(&range, hidden, positions, caches)?;
+        let tokens = positions.len();
+        for tap in taps {
+            tap.check(&range, tokens)?;
+        }
+        let mut found: Vec<Option<QkTap>> = taps.iter().map(|_| None).collect();
+        let mut hidden = hidden.to_dtype(self.compute)?.contiguous()?;
+        for index in range {
+            let earlier = caches.len(index);
+            let (next, tapped) = self.blocks[index].forward(&hidden, positions, caches)?;
+            for (tap, slot) in taps.iter().zip(&mut found).filter(|(tap, _)| tap.block == index) {
+                *slot = Some(tap.take(&tapped, earlier, &self.device)?);
+            }
+            hidden = next;
+        }
+        Ok(RunOutput { hidden, taps: found.into_iter().flatten().collect() })
+    }
+
+    /// Runs the blocks from `start` to the last and gives the last token's output alone, `[1, d]`:
+    /// what the next token's logits need. All tokens enter every cache, but the last block computes
+    /// queries and MLP for one row, which saves most of that block. Agrees with [`Self::run`] up to
+    /// rounding.
+    pub fn run_to_last(
+        &self,
+        start: usize,
+        hidden: &Tensor,
+        positions: &Positions,
+        caches: &mut Caches,
+    ) -> Result<Tensor> {
+        let Some(last) = self.blocks.len().checked_sub(1).filter(|&last| start <= last) else {
+            let message = format!("{start}, the decoder has {}", self.blocks.len());
+            return Err(Error::input("first block", message));
+        };
+        self.check(&(start..last + 1), hidden, positions, caches)?;
+        let run = self.run(start..last, hidden, positions, caches, &[])?;
+        self.blocks[last].forward_last(&run.hidden, positions, caches)
+    }
+
+    /// Final norm and output head for the given rows of the residual stream; `[m, vocab]` in f32.
+    pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
+        let (_, width) = hidden.dims2()?;
+        if width != self.config.hidden_size {
+            let message = format!("{width} wide, expected {}", self.config.hidden_size);
+            return Err(Error::input("hidden states", message));
+        }
+        Ok(self.head.forward(&self.norm.forward(hidden)?)?.to_dtype(DType::F32)?)
+    }
+
+    fn check(
+        &self,
+        range: &Range<usize>,
+        hidden: &Tensor,
+        positions: &Positions,
+        caches: &Caches,
+    ) -> Result<()> {
+        let blocks = self.blocks.len();
+        if range.start > range.end || range.end > blocks {
+            let message = format!("{}..{}, the decoder has {blocks}", range.start, range.end);
+            return Err(Error::input("block range", message));
+        }
+        if caches.blocks() != blocks {
+            let message = format!("{} blocks, the decoder has {blocks}", caches.blocks());
+            return Err(Error::input("caches", message));
+        }
+        crate::error::expect_dims(
+            "hidden states",
+            hidden,
+            &[positions.len(), self.config.hidden_size],
+        )?;
+        if let Some(window) = self.config.sliding_window {
+            let longest = range.clone().map(|b| caches.len(b)).max().unwrap_or(0);
+            let total = longest + positions.len();
+            if total > window {
+                let message =
+                    format!("{total} tokens, the model attends within a window of {window}");
+                return Err(Error::input("sequence", message));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Everything that can go wrong with a model folder or a call into the model.
+
+use std::path::PathBuf;
+
+use candle_core::Device;
+
+/// What this crate returns.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// One line that names the thing at fault, what was found and what is accepted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file or folder could not be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+
+    /// A JSON file is not JSON, or not an object.
+    #[error("{}: not a JSON object: {message}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The parser's message.
+        message: String,
+    },
+
+    /// A setting of `config.json` is missing, of the wrong kind or out of range.
+    #[error("{file}: `{field}` {message}")]
+    Config {
+        /// The file the setting was read from (or the preset's name).
+        file: String,
+        /// Dotted path of the setting.
+        field: String,
+        /// What was found and what is accepted.
+        message: String,
+    },
+
+    /// The shard index is malformed or names something outside the folder.
+    #[error("{}: {message}", path.display())]
+    Index {
+        /// The index file.
+        path: PathBuf,
+        /// What was found and what is accepted.
+        message: String,
+    },
+
+    /// A safetensors file is truncated or its header is wrong.
+    #[error("{}: {message}", path.display())]
+    Shard {
+        /// The file.
+        path: PathBuf,
+        /// What was found and what is accepted.
+        message: String,
+    },
+
+    /// A tensor the model needs is in none of the files.
+    #[error("missing tensor {} of shape {shape:?} in {}", names.join(" | "), path.display())]
+    MissingTensor {
+        /// Every name that was tried.
+        names: Vec<String>,
+        /// The shape it should have.
+        shape: Vec<usize>,
+        /// The folder searched.
+        path: PathBuf,
+    },
+
+    /// A tensor does not have the shape the configuration asks for.
+    #[error("tensor `{name}` has shape {found:?}, the configuration asks for {expected:?}")]
+    WrongShape {
+        /// The tensor's name in its file.
+        name: String,
+        /// Its shape in the file.
+        found: Vec<usize>,
+        /// The shape the configuration implies.
+        expected: Vec<usize>,
+    },
+
+    /// A tensor is stored in a number format that is not a weight format.
+    #[error("tensor `{name}` is stored as {found}; accepted: F32, F16, BF16, F64")]
+    WrongDtype {
+        /// The tensor's name in its file.
+        name: String,
+        /// The format found.
+        found: String,
+    },
+
+    /// A call passed something the model cannot work with.
+    #[error("{what}: {message}")]
+    Input {
+        /// The argument at fault.
+        what: &'static str,
+        /// What was found and what is accepted.
+        message: String,
+    },
+
+    /// A name that should be one of a fixed list is not.
+    #[error("unknown {what} `{found}`; accepted: {accepted}")]
+    Unknown {
+        /// What kind of name.
+        what: &'static str,
+        /// The name given.
+        found: String,
+        /// The names accepted.
+        accepted: String,
+    },
+
+    /// The tensor library failed.
+    #[error("tensor operation failed: {0}")]
+    Tensor(#[from] candle_core::Error),
+}
+
+impl Error {
+    pub(crate) fn input(what: &'static str, message: impl Into<String>) -> Self {
+        Self::Input { what, message: message.into() }
+    }
+
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Io { path, source }
+    }
+}
+
+/// Refuses a tensor whose shape is not `expected`.
+pub(crate) fn expect_dims(
+    what: &'static str,
+    found: &candle_core::Tensor,
+    expected: &[usize],
+) -> Result<()> {
+    if found.dims() == expected {
+        return Ok(());
+    }
+    Err(Error::input(what, format!("shape {:?}, expected {expected:?}", found.dims())))
+}
+
+/// Whether the hand-written CPU kernels apply to tensors on this device.
+pub(crate) fn on_cpu(device: &Device) -> bool {
+    matches!(device, Device::Cpu)
+}

@@ -1,0 +1,92 @@
+//! The models MiCo prunes: vision tower, projector and one generic decoder on candle tensors,
+//! loaded from published checkpoints or built with random weights.
+//!
+//! This crate knows tensors and files. It knows nothing of images, prompts or pruning policy:
+//! it runs any range of decoder blocks on any tokens at any positions, with a cache per block, and
+//! shows the caller the attention it asks for and nothing more.
+//!
+//! ```
+//! use mico_model::{Model, Preset, SyntheticOptions, Tap, VisionTaps};
+//! use mico_model::{Normalisation, text_to_visual_attention};
+//! use candle_core::{Device, Tensor, DType};
+//!
+//! # fn main() -> mico_model::Result<()> {
+//! // A toy of LLaVA-1.5's make.
+//! let mut config = Preset::find("llava-1.5-7b")?.config();
+//! config.vision.hidden_size = 32;
+//! config.vision.intermediate_size = 64;
+//! config.vision.blocks = 3;
+//! config.vision.heads = 4;
+//! config.vision.image_size = 28;
+//! config.vision.patch_size = 7;
+//! config.decoder.hidden_size = 32;
+//! config.decoder.intermediate_size = 64;
+//! config.decoder.blocks = 4;
+//! config.decoder.heads = 4;
+//! config.decoder.kv_heads = 4;
+//! config.decoder.head_dim = 8;
+//! config.decoder.vocab_size = 100;
+//! let (model, _) = Model::synthetic(config, &SyntheticOptions::default())?;
+//!
+//! // Image to embeddings.
+//! let pixels = Tensor::zeros((1, 3, 28, 28), DType::F32, &Device::Cpu)?;
+//! let seen = model.encode_images(&pixels, VisionTaps { cls_attention: true })?;
+//! let visual = model.project(&seen.features)?.get(0)?;
+//!
+//! // One text token before the 16 visual ones and two after; blocks #1 and #2.
+//! let decoder = model.decoder();
+//! let text = decoder.embed(&[1, 5, 6])?;
+//! let hidden = Tensor::cat(&[&text.narrow(0, 0, 1)?, &visual, &text.narrow(0, 1, 2)?], 0)?;
+//! let positions = decoder.positions(&(0..19).collect::<Vec<_>>())?;
+//! let mut caches = decoder.new_caches();
+//! let taps = [Tap { block: 1, query_rows: vec![17, 18] }];
+//! let run = decoder.run(0..2, &hidden, &positions, &mut caches, &taps)?;
+//! let visual_rows: Vec<u32> = (1..17).collect();
+//! let relevance =
+//!     text_to_visual_attention(&run.taps[0], &visual_rows, Normalisation::FullCausal)?;
+//! assert_eq!(relevance.len(), 16);
+//!
+//! // Drop all visual tokens but two, keep their positions, run the rest.
+//! let kept = [0, 3, 9, 17, 18];
+//! let hidden = run.hidden.index_select(&Tensor::new(&kept, &Device::Cpu)?, 0)?;
+//! let run = decoder.run(2..4, &hidden, &positions.select(&kept)?, &mut caches, &[])?;
+//! let logits = decoder.logits(&run.hidden.narrow(0, 4, 1)?)?;
+//! assert_eq!(logits.dims(), [1, 100]);
+//! assert_eq!(caches.lengths(), [19, 19, 5, 5]);
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod attention;
+mod cache;
+pub mod checkpoint;
+pub mod config;
+mod decoder;
+mod error;
+mod linear;
+mod model;
+mod norm;
+mod ops;
+mod presets;
+mod projector;
+mod quant;
+mod relevance;
+mod rope;
+mod synthetic;
+pub mod vision;
+mod weights;
+
+pub use cache::Caches;
+pub use config::{Family, ModelConfig};
+pub use decoder::{Decoder, QkTap, RunOutput, Tap};
+pub use error::{Error, Result};
+pub use model::{LoadOptions, LoadReport, Model};
+pub use presets::{PRESETS, Preset};
+pub use projector::Projector;
+pub use quant::{QuantKind, QuantNote};
+pub use relevance::{Normalisation, attention_row, text_to_visual_attention};
+pub use rope::Positions;
+pub use synthetic::SyntheticOptions;
+pub use vision::{VisionOutput, VisionTaps};
+pub use weights::{Precision, Progress, ProgressFn};

@@ -1,0 +1,112 @@
+//! Small dense products for one thread, as attention needs them: rows times a row-major matrix,
+//! written so that the compiler keeps a block of results in vector registers.
+
+/// Columns of a register block.
+pub(crate) const PANEL: usize = 16;
+/// Rows of a register block.
+const ROWS: usize = 6;
+
+/// A row-major matrix whose rows start `stride` numbers apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Rows<'a> {
+    pub(crate) data: &'a [f32],
+    pub(crate) stride: usize,
+}
+
+impl<'a> Rows<'a> {
+    fn row(&self, index: usize, len: usize) -> &'a [f32] {
+        &self.data[index * self.stride..][..len]
+    }
+}
+
+/// `out = a b` for `a` `[m, depth]`, `b` `[depth, columns]`; row `i` of the result is written to
+/// `out[i * out_stride..]`, `m` being as many rows as fit.
+pub(crate) fn product(a: Rows, b: Rows, out: &mut [f32], out_stride: usize, shape: Shape) {
+    let Shape { rows, depth, columns } = shape;
+    for column in (0..columns).step_by(PANEL) {
+        let width = PANEL.min(columns - column);
+        let mut row = 0;
+        while row < rows {
+            let count = ROWS.min(rows - row);
+            let at = row * out_stride + column;
+            let out = &mut out[at..];
+            if count == ROWS && width == PANEL {
+                let lines: [&[f32]; ROWS] = std::array::from_fn(|i| a.row(row + i, depth));
+                for (i, values) in block(lines, b, column).iter().enumerate() {
+                    out[i * out_stride..][..PANEL].copy_from_slice(values);
+                }
+            } else {
+                for i in 0..count {
+                    let values = edge(a.row(row + i, depth), b, column, width);
+                    out[i * out_stride..][..width].copy_from_slice(&values[..width]);
+                }
+            }
+            row += count;
+        }
+    }
+}
+
+/// Sizes of a product.
+#[derive(Clone, Copy)]
+pub(crate) struct Shape {
+    pub(crate) rows: usize,
+    pub(crate) depth: usize,
+    pub(crate) columns: usize,
+}
+
+/// A full register block.
+#[expect(clippy::needless_range_loop, reason = "the plain loops are what gets vectorised")]
+#[inline]
+fn block(lines: [&[f32]; ROWS], b: Rows, column: usize) -> [[f32; PANEL]; ROWS] {
+    let depth = lines[0].len();
+    let lines = lines.map(|line| &line[..depth]);
+    let mut sums = [[0.0_f32; PANEL]; ROWS];
+    for p in 0..depth {
+        let Some(values) = b.data[p * b.stride + column..].first_chunk::<PANEL>() else { break };
+        for i in 0..ROWS {
+            let factor = lines[i][p];
+            for j in 0..PANEL {
+                sums[i][j] = factor.mul_add(values[j], sums[i][j]);
+            }
+        }
+    }
+    sums
+}
+
+/// One row of a block that is not full.
+#[inline]
+fn edge(line: &[f32], b: Rows, column: usize, width: usize) -> [f32; PANEL] {
+    let mut sums = [0.0_f32; PANEL];
+    for (p, factor) in line.iter().enumerate() {
+        let values = &b.data[p * b.stride + column..][..width];
+        for (sum, value) in sums.iter_mut().zip(values) {
+            *sum = factor.mul_add(*value, *sum);
+        }
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_and_blocks_agree_with_the_definition() {
+        let number = |i: usize| (i * 37 % 101) as f32 / 50.0 - 1.0;
+        for (rows, depth, columns) in [(6, 8, 16), (13, 5, 40), (1, 3, 7), (7, 1, 17)] {
+            let a: Vec<f32> = (0..rows * depth).map(number).collect();
+            let b: Vec<f32> = (0..depth * columns).map(|i| number(i + 5)).collect();
+            let mut out = vec![f32::NAN; rows * columns];
+            let (a_rows, b_rows) =
+                (Rows { data: &a, stride: depth }, Rows { data: &b, stride: columns });
+            product(a_rows, b_rows, &mut out, columns, Shape { rows, depth, columns });
+            for i in 0..rows {
+                for j in 0..columns {
+                    let exact: f32 =
+                        (0..depth).map(|p| a[i * depth + p] * b[p * columns + j]).sum();
+                    assert!((out[i * columns + j] - exact).abs() < 1e-5);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! In-situ quantisation of the decoder's matrices.
+//!
+//! Blocks of a K-quant hold 256 numbers of a row, blocks of `Q8_0` hold 32. A matrix whose rows do not
+//! divide into such blocks falls back to `Q8_0` or stays unquantised, and a [`QuantNote`] says so.
+
+use candle_core::quantized::GgmlDType;
+
+use crate::checkpoint::Part;
+use crate::error::{Error, Result};
+
+/// The quantisations offered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuantKind {
+    /// 4.5 bits per weight; the output head is kept in `Q6K`.
+    Q4K,
+    /// 6.6 bits per weight.
+    Q6K,
+    /// 8.5 bits per weight.
+    Q8_0,
+}
+
+impl QuantKind {
+    /// The quantisation named on a command line.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name {
+            "q4k" => Ok(Self::Q4K),
+            "q6k" => Ok(Self::Q6K),
+            "q8_0" => Ok(Self::Q8_0),
+            other => Err(Error::Unknown {
+                what: "quantisation",
+                found: other.to_owned(),
+                accepted: "q4k, q6k, q8_0".into(),
+            }),
+        }
+    }
+
+    /// The name used on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Q4K => "q4k",
+            Self::Q6K => "q6k",
+            Self::Q8_0 => "q8_0",
+        }
+    }
+
+    fn dtype(self, part: Part) -> GgmlDType {
+        match (self, part) {
+            (Self::Q4K, Part::Head) | (Self::Q6K, _) => GgmlDType::Q6K,
+            (Self::Q4K, _) => GgmlDType::Q4K,
+            (Self::Q8_0, _) => GgmlDType::Q8_0,
+        }
+    }
+}
+
+/// A matrix that could not be quantised as asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuantNote {
+    /// The matrix, by its name inside its part.
+    pub tensor: String,
+    /// Length of its rows.
+    pub row: usize,
+    /// What was done instead: `q8_0`, or `none` when it stays unquantised.
+    pub used: &'static str,
+}
+
+/// The block format for a matrix with rows of `input` numbers, and a note if it is not the one
+/// asked for.
+pub(crate) fn quantised_type(
+    kind: QuantKind,
+    part: Part,
+    tensor: &str,
+    input: usize,
+) -> (Option<GgmlDType>, Option<QuantNote>) {
+    let wanted = kind.dtype(part);
+    let note = |used| Some(QuantNote { tensor: tensor.to_owned(), row: input, used });
+    if input.is_multiple_of(wanted.block_size()) {
+        (Some(wanted), None)
+    } else if input.is_multiple_of(GgmlDType::Q8_0.block_size()) {
+        (Some(GgmlDType::Q8_0), note("q8_0"))
+    } else {
+        (None, note("none"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_do_not_divide_fall_back_and_are_named() {
+        let (dtype, note) = quantised_type(QuantKind::Q4K, Part::Decoder, "a", 512);
+        assert_eq!((dtype, note), (Some(GgmlDType::Q4K), None));
+        let (dtype, note) = quantised_type(QuantKind::Q4K, Part::Decoder, "a", 96);
+        assert_eq!(dtype, Some(GgmlDType::Q8_0));
+        assert_eq!(note.unwrap().used, "q8_0");
+        let (dtype, note) = quantised_type(QuantKind::Q6K, Part::Decoder, "a", 50);
+        assert_eq!(dtype, None);
+        assert_eq!(note.unwrap().used, "none");
+        assert_eq!(quantised_type(QuantKind::Q4K, Part::Head, "h", 256).0, Some(GgmlDType::Q6K));
+        assert!(QuantKind::parse("q5k").is_err());
+    }
+}

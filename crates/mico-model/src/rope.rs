@@ -1,0 +1,117 @@
+//! Rotary position tables, built for the explicit position of each token.
+
+use candle_core::{Device, Tensor};
+
+use crate::config::RopeConfig;
+use crate::error::{Error, Result};
+
+/// The positions of a run of tokens and their rotation tables.
+///
+/// Surviving tokens keep the positions they had in the unpruned prompt, so positions are neither
+/// consecutive nor derived from a cache length: whoever runs the decoder states them.
+#[derive(Debug, Clone)]
+pub struct Positions {
+    ids: Vec<u32>,
+    cos: Tensor,
+    sin: Tensor,
+}
+
+impl Positions {
+    /// Tables for heads of width `head_dim`.
+    pub(crate) fn new(
+        rope: RopeConfig,
+        head_dim: usize,
+        ids: &[u32],
+        device: &Device,
+    ) -> Result<Self> {
+        if ids.is_empty() {
+            return Err(Error::input("positions", "0 tokens, at least 1 is needed"));
+        }
+        let half = head_dim / 2;
+        let frequencies: Vec<f32> = (0..half)
+            .map(|i| 1.0 / (rope.theta as f32).powf(2.0 * i as f32 / head_dim as f32))
+            .map(|frequency| frequency / rope.factor as f32)
+            .collect();
+        let angles = ids.iter().flat_map(|&id| frequencies.iter().map(move |f| id as f32 * f));
+        let (sin, cos): (Vec<f32>, Vec<f32>) = angles.map(f32::sin_cos).unzip();
+        let table = |values| Tensor::from_vec(values, (ids.len(), half), device);
+        Ok(Self { ids: ids.to_vec(), cos: table(cos)?, sin: table(sin)? })
+    }
+
+    /// Position of each token.
+    pub fn ids(&self) -> &[u32] {
+        &self.ids
+    }
+
+    /// Number of tokens.
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Whether there is no token (never true for a built value).
+    pub fn is_empty(&self) -> bool {
+        self.ids.is_empty()
+    }
+
+    /// `[n, head_dim / 2]`
+    pub(crate) fn cos(&self) -> &Tensor {
+        &self.cos
+    }
+
+    /// `[n, head_dim / 2]`
+    pub(crate) fn sin(&self) -> &Tensor {
+        &self.sin
+    }
+
+    /// The positions of the tokens at `rows`, in that order: what pruning leaves.
+    pub fn select(&self, rows: &[u32]) -> Result<Self> {
+        if rows.is_empty() {
+            return Err(Error::input("positions", "0 rows selected, at least 1 is needed"));
+        }
+        let ids = rows
+            .iter()
+            .map(|&row| {
+                self.ids.get(row as usize).copied().ok_or_else(|| {
+                    Error::input("positions", format!("row {row} of {} tokens", self.ids.len()))
+                })
+            })
+            .collect::<Result<Vec<u32>>>()?;
+        let index = Tensor::new(rows, self.cos.device())?;
+        Ok(Self {
+            ids,
+            cos: self.cos.index_select(&index, 0)?,
+            sin: self.sin.index_select(&index, 0)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn positions(ids: &[u32]) -> Positions {
+        Positions::new(RopeConfig { theta: 100.0, factor: 1.0 }, 8, ids, &Device::Cpu).unwrap()
+    }
+
+    #[test]
+    fn gathering_equals_building_for_the_survivors() {
+        let all = positions(&(0..20).collect::<Vec<_>>());
+        let kept = all.select(&[0, 3, 17]).unwrap();
+        let built = positions(&[0, 3, 17]);
+        assert_eq!(kept.ids(), built.ids());
+        for (a, b) in [(kept.cos(), built.cos()), (kept.sin(), built.sin())] {
+            assert_eq!(a.to_vec2::<f32>().unwrap(), b.to_vec2::<f32>().unwrap());
+        }
+        assert!(all.select(&[20]).is_err());
+        assert!(all.select(&[]).is_err());
+    }
+
+    #[test]
+    fn angles_are_position_times_frequency() {
+        let table = positions(&[7]).cos().to_vec2::<f32>().unwrap();
+        for (i, value) in table[0].iter().enumerate() {
+            let angle = 7.0 * 100.0_f64.powf(-(i as f64) / 4.0);
+            assert!((f64::from(*value) - angle.cos()).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Random weights of any shape, made in memory.
+//!
+//! A 7B-shaped decoder in 4-bit blocks must not pass through 28 GB of floats, nor spend minutes in
+//! the quantiser: its matrices repeat a small pool of quantised random rows. That is of no
+//! consequence for timing and memory, which is what such a model is for.
+
+use std::borrow::Cow;
+
+use candle_core::quantized::{GgmlDType, QStorage, QTensor};
+use candle_core::{Device, Tensor};
+use rayon::prelude::*;
+
+use crate::checkpoint::Part;
+use crate::error::Result;
+use crate::quant::QuantKind;
+use crate::weights::{Precision, TensorSource};
+
+/// Distinct rows in a quantised matrix.
+const POOL_ROWS: usize = 128;
+/// Numbers made from one seed.
+const CHUNK: usize = 1 << 12;
+/// Half-width of the uniform noise on norm weights, biases and embeddings.
+const NORM_NOISE: f32 = 0.1;
+const BIAS_NOISE: f32 = 0.02;
+const EMBEDDING_NOISE: f32 = 0.5;
+
+/// How to build a random model.
+#[derive(Debug, Clone)]
+pub struct SyntheticOptions {
+    /// The same seed gives the same weights.
+    pub seed: u64,
+    /// Where the weights go.
+    pub device: Device,
+    /// Number format of the decoder's matrices.
+    pub precision: Precision,
+    /// Quantisation of the decoder's matrices.
+    pub quantise: Option<QuantKind>,
+}
+
+impl Default for SyntheticOptions {
+    fn default() -> Self {
+        Self { seed: 0, device: Device::Cpu, precision: Precision::F32, quantise: None }
+    }
+}
+
+/// Produces every tensor it is asked for.
+pub(crate) struct SyntheticSource {
+    state: u64,
+}
+
+impl SyntheticSource {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { state: seed }
+    }
+
+    /// `count` numbers uniform in `centre +- spread`.
+    fn uniform(&mut self, count: usize, centre: f32, spread: f32) -> Vec<f32> {
+        let seed = next(&mut self.state);
+        let mut values = vec![0.0_f32; count];
+        values.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
+            let mut state = seed ^ (chunk as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            for value in values {
+                let unit = (next(&mut state) >> 40) as f32 / (1_u64 << 23) as f32 - 1.0;
+                *value = centre + spread * unit;
+            }
+        });
+        values
+    }
+
+    fn matrix(&mut self, rows: usize, columns: usize) -> Vec<f32> {
+        // Uniform numbers of this spread have variance 1/columns, which keeps activations in scale.
+        self.uniform(rows * columns, 0.0, (3.0 / columns as f32).sqrt())
+    }
+}
+
+/// `SplitMix64`.
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+impl TensorSource for SyntheticSource {
+    fn contains(&self, _part: Part, _name: &str) -> bool {
+        true
+    }
+
+    fn tensor(&mut self, _part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let count: usize = shape.iter().product();
+        let is_norm = name.contains("norm") && name.ends_with(".weight");
+        let values = if is_norm {
+            self.uniform(count, 1.0, NORM_NOISE)
+        } else if name.rsplit('.').next() == Some("bias") {
+            self.uniform(count, 0.0, BIAS_NOISE)
+        } else if shape.len() < 2 || name.contains("embed_tokens") || name.contains("position") {
+            self.uniform(count, 0.0, EMBEDDING_NOISE)
+        } else {
+            self.matrix(shape[0], count / shape[0].max(1))
+        };
+        Ok(Tensor::from_vec(values, shape, &Device::Cpu)?)
+    }
+
+    fn quantised(&mut self, shape: (usize, usize), kind: GgmlDType) -> Result<Option<QTensor>> {
+        let (rows, columns) = shape;
+        let pool_rows = rows.min(POOL_ROWS);
+        let pool =
+            Tensor::from_vec(self.matrix(pool_rows, columns), (pool_rows, columns), &Device::Cpu)?;
+        let pool = QTensor::quantize(&pool, kind)?;
+        let pool = pool.data()?;
+        let total = pool.len() / pool_rows * rows;
+        let mut bytes = Vec::with_capacity(total);
+        while bytes.len() < total {
+            bytes.extend_from_slice(&pool[..pool.len().min(total - bytes.len())]);
+        }
+        let storage = QStorage::from_data(Cow::Owned(bytes), &Device::Cpu, kind)?;
+        Ok(Some(QTensor::new(storage, shape)?))
+    }
+}

@@ -1,0 +1,172 @@
+//! Where weights come from (a checkpoint, a random generator) and how they are kept.
+
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{DType, Device, Tensor};
+
+use crate::checkpoint::Part;
+use crate::error::{Result, on_cpu};
+use crate::linear::Linear;
+use crate::norm::{LayerNorm, RmsNorm};
+use crate::quant::{QuantKind, QuantNote, quantised_type};
+
+/// How far loading has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Tensors read.
+    pub tensors_done: usize,
+    /// Tensors to read.
+    pub tensors_total: usize,
+    /// Bytes read.
+    pub bytes_done: u64,
+    /// Bytes to read.
+    pub bytes_total: u64,
+}
+
+/// Called after every tensor.
+pub type ProgressFn<'a> = dyn Fn(Progress) + 'a;
+
+/// Something that can produce the tensors of a model by part and name.
+pub(crate) trait TensorSource {
+    /// Whether there is such a tensor.
+    fn contains(&self, part: Part, name: &str) -> bool;
+
+    /// The tensor in CPU memory, in the number format it is stored in.
+    fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor>;
+
+    /// A matrix that exists in quantised form already.
+    fn quantised(&mut self, _shape: (usize, usize), _kind: GgmlDType) -> Result<Option<QTensor>> {
+        Ok(None)
+    }
+}
+
+/// The number format matrices of the decoder are kept in.
+///
+/// On the CPU all arithmetic is in f32 whatever the storage: half-precision matrices take half the
+/// memory and are widened while they are multiplied. On other devices the arithmetic is done in the
+/// storage format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Precision {
+    /// As stored in the file.
+    #[default]
+    Stored,
+    /// 32-bit floats.
+    F32,
+    /// IEEE half precision.
+    F16,
+    /// The upper half of a 32-bit float.
+    Bf16,
+}
+
+/// Sizes of a linear layer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LinearShape {
+    pub(crate) input: usize,
+    pub(crate) output: usize,
+    pub(crate) bias: bool,
+}
+
+/// Builds layers out of a source in the formats asked for.
+pub(crate) struct Builder<'s> {
+    pub(crate) source: &'s mut dyn TensorSource,
+    pub(crate) device: Device,
+    pub(crate) precision: Precision,
+    pub(crate) quant: Option<QuantKind>,
+    pub(crate) notes: Vec<QuantNote>,
+}
+
+impl Builder<'_> {
+    /// Format of activations, norms and biases.
+    pub(crate) fn compute(&self) -> DType {
+        match self.precision {
+            _ if on_cpu(&self.device) || self.quant.is_some() => DType::F32,
+            Precision::F16 => DType::F16,
+            Precision::Bf16 => DType::BF16,
+            Precision::Stored | Precision::F32 => DType::F32,
+        }
+    }
+
+    /// A tensor in the compute format.
+    pub(crate) fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let tensor = self.source.tensor(part, name, shape)?;
+        Ok(tensor.to_dtype(self.compute())?.to_device(&self.device)?)
+    }
+
+    /// A matrix in the storage format (the embedding table).
+    pub(crate) fn stored(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let tensor = self.source.tensor(part, name, shape)?;
+        Ok(self.to_storage(&tensor)?.to_device(&self.device)?)
+    }
+
+    fn to_storage(&self, tensor: &Tensor) -> Result<Tensor> {
+        let dtype = match self.precision {
+            _ if !on_cpu(&self.device) => self.compute(),
+            Precision::F32 => DType::F32,
+            Precision::F16 => DType::F16,
+            Precision::Bf16 => DType::BF16,
+            Precision::Stored if tensor.dtype() == DType::F64 => DType::F32,
+            Precision::Stored => tensor.dtype(),
+        };
+        Ok(tensor.to_dtype(dtype)?)
+    }
+
+    /// A layer kept in the compute format (tower, projector).
+    pub(crate) fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
+        let weight = self.tensor(part, &format!("{name}.weight"), &[shape.output, shape.input])?;
+        let bias = self.bias(part, name, shape)?;
+        Ok(Linear::dense(weight, bias))
+    }
+
+    /// A decoder layer: quantised when asked for, else in the storage format.
+    pub(crate) fn linear(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
+        let bias = self.bias(part, name, shape)?;
+        let full = format!("{name}.weight");
+        if let Some(kind) = self.quant {
+            let (dtype, note) = quantised_type(kind, part, &full, shape.input);
+            self.notes.extend(note);
+            if let Some(dtype) = dtype {
+                let ready = self.source.quantised((shape.output, shape.input), dtype)?;
+                let matrix = if let Some(matrix) = ready {
+                    matrix
+                } else {
+                    let dense = self.source.tensor(part, &full, &[shape.output, shape.input])?;
+                    QTensor::quantize_onto(&dense.to_dtype(DType::F32)?, dtype, &self.device)?
+                };
+                return Ok(Linear::quantised(matrix, bias));
+            }
+        }
+        let weight = self.stored(part, &full, &[shape.output, shape.input])?;
+        Ok(Linear::stored(weight, bias, self.compute()))
+    }
+
+    fn bias(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Option<Tensor>> {
+        if !shape.bias {
+            return Ok(None);
+        }
+        self.tensor(part, &format!("{name}.bias"), &[shape.output]).map(Some)
+    }
+
+    /// An RMS norm.
+    pub(crate) fn rms_norm(
+        &mut self,
+        part: Part,
+        name: &str,
+        width: usize,
+        eps: f64,
+    ) -> Result<RmsNorm> {
+        let weight = self.tensor(part, &format!("{name}.weight"), &[width])?;
+        Ok(RmsNorm::new(weight, eps))
+    }
+
+    /// A layer norm.
+    pub(crate) fn layer_norm(
+        &mut self,
+        part: Part,
+        name: &str,
+        width: usize,
+        eps: f64,
+    ) -> Result<LayerNorm> {
+        let weight = self.tensor(part, &format!("{name}.weight"), &[width])?;
+        let bias = self.tensor(part, &format!("{name}.bias"), &[width])?;
+        Ok(LayerNorm::new(weight, bias, eps))
+    }
+}

@@ -1,0 +1,91 @@
+//! Random models: any shape, reproducible, quantised or not.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+use mico_model::{Family, Model, ModelConfig, Precision, Preset, QuantKind, SyntheticOptions};
+
+fn small(family: Family) -> ModelConfig {
+    let name = if family == Family::Llava { "llava-1.5-7b" } else { "llava-next-mistral-7b" };
+    let mut config = Preset::find(name).unwrap().config();
+    config.vision.hidden_size = 32;
+    config.vision.intermediate_size = 48;
+    config.vision.blocks = 2;
+    config.vision.heads = 2;
+    config.vision.image_size = 28;
+    config.decoder.hidden_size = 256;
+    config.decoder.intermediate_size = 320;
+    config.decoder.blocks = 2;
+    config.decoder.heads = 4;
+    config.decoder.kv_heads = 2;
+    config.decoder.head_dim = 64;
+    config.decoder.vocab_size = 128;
+    config
+}
+
+fn logits(model: &Model) -> Vec<f32> {
+    let decoder = model.decoder();
+    let hidden = decoder.embed(&[1, 2, 3, 4]).unwrap();
+    let positions = decoder.positions(&[0, 1, 2, 3]).unwrap();
+    let mut caches = decoder.new_caches();
+    let last = decoder.run_to_last(0, &hidden, &positions, &mut caches).unwrap();
+    decoder.logits(&last).unwrap().flatten_all().unwrap().to_vec1().unwrap()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_model() {
+    for family in [Family::Llava, Family::LlavaNext] {
+        let build = |seed| {
+            let options = SyntheticOptions { seed, ..SyntheticOptions::default() };
+            Model::synthetic(small(family), &options).unwrap().0
+        };
+        assert_eq!(logits(&build(3)), logits(&build(3)));
+        assert_ne!(logits(&build(3)), logits(&build(4)));
+        assert_eq!(build(3).image_newline().is_some(), family == Family::LlavaNext);
+    }
+}
+
+#[test]
+fn quantised_models_run_and_report_what_fell_back() {
+    let dense = Model::synthetic(small(Family::Llava), &SyntheticOptions::default()).unwrap().0;
+    for quantise in [QuantKind::Q4K, QuantKind::Q6K, QuantKind::Q8_0] {
+        let options = SyntheticOptions {
+            quantise: Some(quantise),
+            precision: Precision::F16,
+            ..SyntheticOptions::default()
+        };
+        let (model, report) = Model::synthetic(small(Family::Llava), &options).unwrap();
+        assert!(model.decoder().bytes() < dense.decoder().bytes() / 2, "{}", quantise.name());
+        assert!(logits(&model).iter().all(|x| x.is_finite()));
+        // Rows of the MLP's last matrix are 320 long: no multiple of 256.
+        let fallen: Vec<&str> = report.quantisation.iter().map(|n| n.used).collect();
+        let expected = if quantise == QuantKind::Q8_0 { vec![] } else { vec!["q8_0"; 2] };
+        assert_eq!(fallen, expected);
+        assert!(report.quantisation.iter().all(|n| n.tensor.contains("down_proj")));
+    }
+}
+
+#[test]
+fn impossible_shapes_are_refused() {
+    let mut config = small(Family::Llava);
+    config.decoder.kv_heads = 3;
+    let error = Model::synthetic(config, &SyntheticOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("num_key_value_heads = 3"), "{error}");
+    let mut config = small(Family::Llava);
+    config.vision_feature_layer = 9;
+    assert!(Model::synthetic(config, &SyntheticOptions::default()).is_err());
+}
+
+#[test]
+fn a_checkpoint_too_narrow_to_quantise_says_so() {
+    let folder =
+        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava/llava15");
+    let load = |quantise| {
+        let options = mico_model::LoadOptions { quantise, ..mico_model::LoadOptions::default() };
+        Model::load(&folder, &options).unwrap()
+    };
+    let (exact, _) = load(None);
+    let (model, report) = load(Some(QuantKind::Q8_0));
+    // Rows of 24 and 40 numbers divide into no block: everything stays as it was, and is named.
+    assert_eq!(report.quantisation.len(), 4 * 7 + 1);
+    assert!(report.quantisation.iter().all(|note| note.used == "none"));
+    assert_eq!(logits(&exact), logits(&model));
+}
