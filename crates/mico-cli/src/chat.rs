@@ -22,7 +22,7 @@ pub(crate) fn talk(engine: &Engine, first: TurnRequest, pruning: Pruning) -> Res
         let Some(line) = lines.next() else { return Ok(()) };
         let line = line.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
         match line.trim() {
-            "" => continue,
+            "" => {}
             "/quit" => return Ok(()),
             question => {
                 let turn = TurnRequest {

@@ -8,6 +8,9 @@ use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::output;
 
+/// `/proc/meminfo` counts in KiB.
+const KIB_PER_GIB: f64 = 1_048_576.0;
+
 /// Check this build, this machine and, if one is named, a model.
 #[derive(Debug, Args)]
 pub struct DoctorArgs {
@@ -86,7 +89,7 @@ fn memory() -> Check {
     };
     let detail = match (kilobytes("MemTotal:"), kilobytes("MemAvailable:")) {
         (Some(total), Some(free)) => {
-            format!("{:.1} GiB, {:.1} GiB available", total / 1048576.0, free / 1048576.0)
+            format!("{:.1} GiB, {:.1} GiB available", total / KIB_PER_GIB, free / KIB_PER_GIB)
         }
         _ => "not known on this system".to_string(),
     };

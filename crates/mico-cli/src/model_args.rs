@@ -21,7 +21,7 @@ pub(crate) struct ModelArgs {
     /// A model folder, or a hub id `org/name[@revision]`.
     #[arg(long, env = "MICO_MODEL", default_value = TINY, value_name = "M")]
     pub(crate) model: String,
-    /// Quantise the decoder's matrices while loading: q4k, q6k or q8_0.
+    /// Quantise the decoder's matrices while loading: `q4k`, `q6k` or `q8_0`.
     #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND", value_parser = quantisation)]
     pub(crate) quantize: Option<QuantKind>,
     /// Type the weights are kept in: stored (as in the file), f32, f16 or bf16.
@@ -136,7 +136,7 @@ fn show(bar: &ProgressBar, event: &Event<'_>) {
             bar.set_message(format!("{file}{size}"));
         }
         Event::Advanced { received, .. } => bar.set_position(*received),
-        _ => {}
+        Event::Finished { .. } => {}
     }
 }
 

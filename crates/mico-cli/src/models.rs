@@ -32,7 +32,6 @@ struct Supported {
     image: bool,
     video: bool,
     quantised: bool,
-    schedule: bool,
 }
 
 /// The family of a preset, how many visual tokens its input has, and whether the engine runs it.
@@ -60,7 +59,7 @@ fn rows() -> Vec<Row> {
             layers: preset.policy.layers,
             refine_layer: preset.policy.refine_layer,
             visual_tokens,
-            supported: Supported { image: runs, video: false, quantised: runs, schedule: true },
+            supported: Supported { image: runs, video: false, quantised: runs },
         }
     };
     PRESETS.iter().map(row).collect()

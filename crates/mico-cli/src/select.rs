@@ -21,6 +21,8 @@ use crate::tensor_file::{TensorFile, TensorFileError};
 
 /// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
 const DEFAULT_MEMORY: &str = "540MB";
+/// What the process itself takes of the memory: code, threads, buffers.
+const PROCESS: usize = 16_000_000;
 /// The tensor that says which group each token belongs to.
 const GROUP: &str = "group";
 /// Fewer tokens than this are done before a progress bar could be read.
@@ -231,15 +233,23 @@ fn pick(
     let on_progress = |done: Done| match done {
         Done::Compared(tokens) | Done::Picked(tokens) => bar.inc(tokens as u64),
     };
+    let taken = tensors.bytes + PROCESS;
     let options = Options {
-        memory: args.memory.saturating_sub(tensors.bytes),
+        memory: args.memory.saturating_sub(taken),
         seed: args.seed,
         remainder,
         progress: Progress::new(&on_progress),
     };
     let named_error = |error| Failure::from_input(&named(args, &error), error);
     let inputs = tensors.inputs().map_err(named_error)?;
-    let selection = select(selector, &inputs, args.budget, &options).map_err(named_error)?;
+    let selection =
+        select(selector, &inputs, args.budget, &options).map_err(|error| match error {
+            mico_select::Error::Memory { needed, .. } => {
+                let (limit, needed) = (args.memory, needed.saturating_add(taken));
+                named_error(mico_select::Error::Memory { limit, needed })
+            }
+            other => named_error(other),
+        })?;
     bar.finish_and_clear();
     Ok(selection)
 }

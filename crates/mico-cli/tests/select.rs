@@ -233,6 +233,10 @@ fn bad_inputs_exit_with_one_and_name_the_culprit() {
     let mut command = mico();
     command.args(["select", "--budget", "2", "--memory", "10B", "--input"]).arg(&small);
     assert!(refused(&mut command, 1).contains("10 bytes"));
+    let mut command = mico();
+    command.args(["select", "--budget", "2", "--memory", "1KB", "--input"]).arg(&small);
+    let text = refused(&mut command, 1);
+    assert!(text.contains("limit of 1000 bytes") && text.contains("small.safetensors"), "{text}");
 }
 
 #[test]

@@ -115,7 +115,7 @@ impl Gflops {
 ///     stage1: &[],
 ///     stage2: None,
 /// };
-/// assert_eq!(prefill(&work)?.total.round(), 9188.0);
+/// assert_eq!(prefill(&work)?.total.round(), 8963.0);
 /// # Ok::<(), mico_model::Error>(())
 /// ```
 pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {

@@ -35,7 +35,7 @@ pub struct BenchArgs {
     /// Published model whose shape is filled with random weights; no files are needed.
     #[arg(long, env = "MICO_SYNTHETIC", value_name = "PRESET")]
     synthetic: Option<String>,
-    /// Quantisation of the decoder's matrices: q4k, q6k, q8_0.
+    /// Quantisation of the decoder's matrices: `q4k`, `q6k`, `q8_0`.
     #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND")]
     quantize: Option<String>,
     /// Pruners, separated by commas.

@@ -113,7 +113,7 @@ fn noise(config: &ModelConfig, seed: u64) -> Result<RgbImage, mico_vision::SizeE
 fn prompt(config: &ModelConfig, text: usize) -> (Vec<u32>, usize) {
     let before = BEFORE_IMAGE.min(text.div_ceil(2));
     let image = config.image_token_id;
-    let last = (config.decoder.vocab_size as u32).min(WORDS).max(FIRST_WORD + 1);
+    let last = (config.decoder.vocab_size as u32).clamp(FIRST_WORD + 1, WORDS);
     let words = (FIRST_WORD..last).filter(|&id| id != image).cycle();
     let first = config.bos_token_id.filter(|&id| id != image);
     let mut ids: Vec<u32> = first.into_iter().chain(words).take(text).collect();

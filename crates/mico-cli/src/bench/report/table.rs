@@ -49,20 +49,24 @@ impl Report {
             first.tokens.text,
             self.peak_memory_of,
         );
-        for row in &self.rows {
-            text.push_str(" | ");
-            text.push_str(&match row.budget {
-                Some(budget) => format!("{} T={budget}", row.method),
-                None => "unpruned".to_owned(),
-            });
-        }
+        let heads: Vec<String> = self.rows.iter().map(head).collect();
+        text.push_str(" | ");
+        text.push_str(&heads.join(" | "));
         text.push_str(" |\n|---|");
         text.push_str(&"---:|".repeat(self.rows.len()));
         for (name, cell) in LINES {
             let cells: Vec<String> = self.rows.iter().map(cell).collect();
-            text.push_str(&format!("\n| {name} | {} |", cells.join(" | ")));
+            let line = ["\n| ", name, " | ", &cells.join(" | "), " |"];
+            text.extend(line);
         }
         text
+    }
+}
+
+fn head(row: &Row) -> String {
+    match row.budget {
+        Some(budget) => format!("{} T={budget}", row.method),
+        None => "unpruned".to_owned(),
     }
 }
 
