@@ -15,13 +15,17 @@ pub(crate) fn talk(engine: &Engine, first: TurnRequest, pruning: Pruning) -> Res
     let mut session = engine.session(pruning);
     let mut images = first.images;
     eprintln!("Ask away; an empty line is skipped, /quit ends.");
-    let mut lines = std::io::stdin().lock().lines();
+    let mut input = std::io::stdin().lock();
+    let mut line = Vec::new();
     loop {
         eprint!("> ");
         let _ = std::io::stderr().flush();
-        let Some(line) = lines.next() else { return Ok(()) };
-        let line = line.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
-        match line.trim() {
+        line.clear();
+        let read = input.read_until(b'\n', &mut line);
+        if read.map_err(|error| Failure::failed(format!("standard input: {error}")))? == 0 {
+            return Ok(());
+        }
+        match String::from_utf8_lossy(&line).trim() {
             "" => {}
             "/quit" => return Ok(()),
             question => {

@@ -17,7 +17,7 @@ pub struct DoctorArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON")]
+    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
     json: bool,
 }
 

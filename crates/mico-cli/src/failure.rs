@@ -35,6 +35,8 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = self.message.split_whitespace();
         let line = words.collect::<Vec<_>>().join(" ");
+        // Names from files must not steer the terminal.
+        let line = line.replace(char::is_control, "\u{fffd}");
         write!(f, "error: {line}")
     }
 }

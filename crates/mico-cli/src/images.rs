@@ -14,20 +14,27 @@ pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<RgbImage>, Failure> {
         if std::io::stdin().is_terminal() {
             return Ok(Vec::new());
         }
-        let bytes = read_all(std::io::stdin().lock(), "standard input")?;
-        if bytes.is_empty() {
-            return Err(Failure::misused("no image: give --image FILE, or one on standard input"));
-        }
-        return Ok(vec![decode_named(&bytes, "standard input")?]);
+        return Ok(vec![from_stdin()?]);
     }
     paths.iter().map(|path| read_one(path)).collect()
 }
 
 fn read_one(path: &Path) -> Result<RgbImage, Failure> {
+    if path.as_os_str() == "-" {
+        return from_stdin();
+    }
     let name = path.display().to_string();
     let file = std::fs::File::open(path);
     let file = file.map_err(|error| Failure::failed(format!("{name}: {error}")))?;
     decode_named(&read_all(file, &name)?, &name)
+}
+
+fn from_stdin() -> Result<RgbImage, Failure> {
+    let bytes = read_all(std::io::stdin().lock(), "standard input")?;
+    if bytes.is_empty() {
+        return Err(Failure::misused("no image: give --image FILE, or one on standard input"));
+    }
+    decode_named(&bytes, "standard input")
 }
 
 /// At most as many bytes as an image may have; one more shows that there are too many.

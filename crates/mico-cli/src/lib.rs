@@ -9,6 +9,7 @@ pub mod bench;
 mod chat;
 pub mod doctor;
 pub mod failure;
+mod files;
 mod generation_args;
 mod images;
 mod model_args;

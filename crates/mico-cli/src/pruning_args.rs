@@ -14,13 +14,19 @@ const DEFAULT_METHOD: &str = "mico";
 #[derive(Debug, Args)]
 pub(crate) struct PruningArgs {
     /// Layer-average number of visual tokens per image.
-    #[arg(long, env = "MICO_BUDGET", value_name = "T", conflicts_with_all = ["keep", "no_prune"])]
+    #[arg(long, env = "MICO_BUDGET", value_name = "T", allow_negative_numbers = true, conflicts_with_all = ["keep", "no_prune"])]
     pub(crate) budget: Option<usize>,
     /// The same as a share of the unpruned count, in (0, 1].
-    #[arg(long, env = "MICO_KEEP", value_name = "R", conflicts_with = "no_prune")]
+    #[arg(
+        long,
+        env = "MICO_KEEP",
+        value_name = "R",
+        allow_negative_numbers = true,
+        conflicts_with = "no_prune"
+    )]
     pub(crate) keep: Option<f64>,
     /// Run the model untouched; the default when no budget is given.
-    #[arg(long, env = "MICO_NO_PRUNE")]
+    #[arg(long, env = "MICO_NO_PRUNE", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) no_prune: bool,
     /// How to prune: mico, mico-s1, random or none.
     #[arg(long, env = "MICO_METHOD", value_name = "NAME")]
@@ -56,6 +62,9 @@ impl PruningArgs {
 
     /// No budget: nothing else may ask for pruning.
     fn unpruned(&self) -> Result<Pruning, Failure> {
+        if let Some(name) = &self.method {
+            pruner::by_name(name, Settings::new(pairs(&self.set)?))?;
+        }
         let asks = [
             ("--method", self.method.as_deref().is_some_and(|method| method != "none")),
             ("--refine-layer", self.refine_layer.is_some()),

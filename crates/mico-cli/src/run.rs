@@ -11,6 +11,7 @@ use serde::Serialize;
 
 use crate::chat;
 use crate::failure::Failure;
+use crate::files;
 use crate::generation_args::GenerationArgs;
 use crate::images;
 use crate::model_args::ModelArgs;
@@ -33,7 +34,7 @@ pub struct RunArgs {
     #[arg(long, env = "MICO_OVERLAY", value_name = "FILE")]
     overlay: Option<PathBuf>,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON")]
+    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
     json: bool,
     /// What to ask. On a terminal, without one, a conversation begins.
     #[arg(env = "MICO_QUESTION")]
@@ -66,7 +67,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
 fn answer(args: &RunArgs) -> Result<(), Failure> {
     let pruning = args.pruning.pruning()?;
     if let Some(path) = &args.overlay {
-        check_writable(path)?;
+        files::check("--overlay", path)?;
     }
     let interactive = args.question.is_none() && std::io::stdin().is_terminal() && !args.json;
     let Some(question) = args.question.as_deref().or(interactive.then_some("")) else {
@@ -161,19 +162,6 @@ pub(crate) fn report(engine: &Engine, outcome: &Outcome) {
     }
 }
 
-/// Fails before the model runs rather than after.
-fn check_writable(path: &Path) -> Result<(), Failure> {
-    let parent = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    if path.is_dir() || !parent.is_dir() {
-        let what = format!("--overlay {}: no such folder, or a folder itself", path.display());
-        return Err(Failure::failed(what));
-    }
-    Ok(())
-}
-
 fn draw(
     path: &Path,
     pixels: &[RgbImage],
@@ -193,6 +181,5 @@ fn draw(
     let counts = counts(outcome);
     let caption = Caption { question, answer: &outcome.answer.text, counts: &counts };
     let png = draw_png(&pruned, &caption).map_err(Failure::failed)?;
-    std::fs::write(path, png)
-        .map_err(|error| Failure::failed(format!("--overlay {}: {error}", path.display())))
+    files::write("--overlay", path, &png)
 }

@@ -41,7 +41,7 @@ pub struct SelectArgs {
     #[arg(long, env = "MICO_METHOD", default_value = "mico", value_name = "NAME")]
     method: String,
     /// How many tokens to keep; with groups, over all of them.
-    #[arg(long, env = "MICO_BUDGET", value_name = "B")]
+    #[arg(long, env = "MICO_BUDGET", value_name = "B", allow_negative_numbers = true)]
     budget: usize,
     /// A setting of the method, or `remainder=drop|first` for what groups do not divide.
     #[arg(long = "set", env = "MICO_SET", value_name = "KEY=VALUE", value_delimiter = ',')]
@@ -56,7 +56,7 @@ pub struct SelectArgs {
     #[arg(long, env = "MICO_MEMORY", default_value = DEFAULT_MEMORY, value_parser = size::parse)]
     memory: usize,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON")]
+    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
     json: bool,
 }
 

@@ -6,6 +6,7 @@ use clap::{ArgGroup, Args};
 use mico_engine::{ImageInput, Outcome, Prompt, Request, TurnRequest};
 
 use crate::failure::Failure;
+use crate::files;
 use crate::generation_args::GenerationArgs;
 use crate::images;
 use crate::model_args::ModelArgs;
@@ -35,7 +36,7 @@ pub struct TraceArgs {
     #[arg(long, env = "MICO_DUMP", value_name = "FILE")]
     dump: Option<PathBuf>,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON")]
+    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
     json: bool,
 }
 
@@ -52,7 +53,7 @@ fn ids(text: &str) -> Result<Ids, String> {
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     let outcome = args.model.in_pool(|| trace(args))??;
     if let (Some(path), Some(dump)) = (&args.dump, &outcome.dump) {
-        dump.write(path)?;
+        files::write("--dump", path, &dump.to_bytes()?)?;
     }
     if args.json {
         return output::json(&outcome.trace);
@@ -62,6 +63,9 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
 
 fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
     let pruning = args.pruning.pruning()?;
+    if let Some(path) = &args.dump {
+        files::check("--dump", path)?;
+    }
     let pixels = images::read(&args.images)?;
     let prompt = match (&args.prompt, &args.input_ids) {
         (_, Some(Ids(ids))) => Prompt::InputIds(ids.clone()),

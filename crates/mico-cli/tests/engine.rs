@@ -237,3 +237,44 @@ fn models_and_doctor() {
     let output = mico(&["doctor", "--model", "/nonexistent"]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
 }
+
+#[test]
+fn a_prompt_beyond_the_model_is_refused_and_an_answer_ends_there() {
+    let model = case("llava15").display().to_string();
+    let image = case("llava15").join("inputs/small.png").display().to_string();
+    let long = "word ".repeat(4000);
+    let mut command = mico(&["run", "--model", &model, "--image", &image, &long]);
+    assert!(refused(&mut command, 1).contains("at most 2048"));
+
+    let folder = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(case("llava15")).unwrap() {
+        let path = file.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    let config = folder.path().join("config.json");
+    let text = std::fs::read_to_string(&config).unwrap();
+    let shorter =
+        text.replace("\"max_position_embeddings\": 2048", "\"max_position_embeddings\": 35");
+    assert_ne!(text, shorter);
+    std::fs::write(&config, shorter).unwrap();
+    let mut command = mico(&["trace", "--image", &image, "--max-new-tokens", "60", "--input-ids"]);
+    command.arg("[1,105,71,6,120,6,3,55,95,93,115,89,101,72,114,71]");
+    let found = json(command.arg("--model").arg(folder.path()));
+    assert!(found["generated_ids"].as_array().unwrap().len() <= 4);
+}
+
+#[test]
+fn output_files_are_regular_and_flags_take_one_as_true() {
+    let model = case("llava15").display().to_string();
+    let image = case("llava15").join("inputs/small.png").display().to_string();
+    let mut command = mico(&["trace", "--model", &model, "--image", &image, "--prompt", "x"]);
+    let text = refused(command.args(["--dump", "/dev/null"]), 1);
+    assert!(text.contains("--dump /dev/null"), "{text}");
+    let mut command = mico(&["run", "--model", &model, "--image", "-", "x"]);
+    command.args(["--max-new-tokens", "2"]).env("MICO_JSON", "1").env("MICO_NO_PRUNE", "1");
+    let output = command.write_stdin(std::fs::read(&image).unwrap()).output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["generated_tokens"], 2);
+}

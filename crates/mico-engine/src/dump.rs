@@ -1,11 +1,10 @@
 //! The tensors of one request, for comparison with other implementations.
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::Path;
+use std::collections::BTreeMap;
 
 use candle_core::{Device, Tensor};
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pruner::Features;
 
 /// Tensors by name: `pixel_values` `[views,3,h,w]` (views of all images), `stage1.features` `[N0,d]`
@@ -28,11 +27,10 @@ impl Dump {
         self.tensors.get(name)
     }
 
-    /// Writes a safetensors file.
-    pub fn write(&self, path: &Path) -> Result<()> {
-        let tensors: HashMap<&str, Tensor> =
-            self.tensors.iter().map(|(&name, tensor)| (name, tensor.clone())).collect();
-        Ok(candle_core::safetensors::save(&tensors, path)?)
+    /// The content of a safetensors file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let views = self.tensors.iter().map(|(&name, tensor)| (name, tensor));
+        safetensors::serialize(views, None).map_err(|error| Error::Dump(error.to_string()))
     }
 
     pub(crate) fn put(&mut self, name: &'static str, tensor: Tensor) {

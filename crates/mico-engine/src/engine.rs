@@ -154,6 +154,12 @@ impl Engine {
         &self.model
     }
 
+    /// The longest sequence the model attends over.
+    pub(crate) fn longest(&self) -> usize {
+        let decoder = &self.model.config().decoder;
+        decoder.sliding_window.map_or(decoder.max_positions, |w| w.min(decoder.max_positions))
+    }
+
     /// The tokenizer, if there is one.
     pub fn tokenizer(&self) -> Option<&Tokenizer> {
         self.tokenizer.as_ref()

@@ -6,6 +6,9 @@ use mico_vision::decode::DecodeError;
 use mico_vision::llava::ParamError;
 use mico_vision::preprocessor_config::ConfigError;
 
+/// The longest text file beside the weights that is read.
+const MAX_TEXT_BYTES: u64 = 256 << 20;
+
 /// What this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -95,6 +98,19 @@ pub enum Error {
         images: usize,
     },
 
+    /// A conversation longer than the model was made for.
+    #[error("the conversation has {tokens} tokens with this prompt, accepted: at most {longest}")]
+    TooLong {
+        /// Tokens, unpruned.
+        tokens: usize,
+        /// Positions the model knows, or its attention window.
+        longest: usize,
+    },
+
+    /// Tensors that cannot be put into a file.
+    #[error("dump: {0}")]
+    Dump(String),
+
     /// A text that would have become a special token.
     #[error("text of the request would become the special token '{token}' (id {id})")]
     SpecialInText {
@@ -169,7 +185,15 @@ impl Error {
 
 /// The text of a file, if the file exists.
 pub(crate) fn read_optional(path: &std::path::Path) -> Result<Option<String>> {
-    match std::fs::read_to_string(path) {
+    let regular = |found: std::fs::Metadata| {
+        if found.is_file() && found.len() <= MAX_TEXT_BYTES {
+            return Ok(());
+        }
+        Err(std::io::Error::other("not a regular file of sensible size"))
+    };
+    let text =
+        std::fs::metadata(path).and_then(regular).and_then(|()| std::fs::read_to_string(path));
+    match text {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(Error::Io { path: path.to_owned(), source }),

@@ -6,7 +6,7 @@ use mico_vision::layout::VisualLayout;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::generate::{Decoded, Decoding, Sink, check_finite, decode};
+use crate::generate::{Decoded, Decoding, Generation, Sink, check_finite, decode};
 use crate::layout::PromptLayout;
 use crate::pipeline::{SeenImage, Turn, prefill, see, stage1};
 use crate::prompt::{Message, Role};
@@ -115,10 +115,15 @@ impl Session {
         let logits: Vec<f32> = filled.logits.to_vec1()?;
         check_finite(&logits, 0)?;
         let first_logits = LogitsTrace::new(&logits);
+        let room = engine.longest().saturating_sub(filled.next_position as usize);
+        let generation = Generation {
+            max_new_tokens: request.generation.max_new_tokens.min(room),
+            ..request.generation.clone()
+        };
         let decoding = Decoding {
             decoder: engine.model.decoder(),
             tokenizer: engine.tokenizer.as_ref(),
-            options: &request.generation,
+            options: &generation,
             ends: &engine.ends,
             logits,
             position: filled.next_position,
@@ -174,6 +179,7 @@ impl Session {
         })?;
         let sizes: Vec<usize> = layouts.iter().map(|layout| layout.len()).collect();
         let layout = PromptLayout::expand(&ids, config.image_token_id, &sizes)?.after(self.pending);
+        check_length(self.position as usize + layout.len(), engine.longest())?;
         let all = Stage1Signals { features: true, reliability: true };
         let declared = plan.stage1.as_ref().map_or_else(Default::default, |plan| plan.signals);
         let signals = if request.dump { all } else { declared };
@@ -222,4 +228,12 @@ impl Session {
             self.history.push(Message::assistant(decoded.text));
         }
     }
+}
+
+/// Refuses a conversation longer than the model was made for.
+fn check_length(tokens: usize, longest: usize) -> Result<()> {
+    if tokens <= longest {
+        return Ok(());
+    }
+    Err(Error::TooLong { tokens, longest })
 }

@@ -49,7 +49,7 @@ pub struct BenchArgs {
     #[arg(long, env = "MICO_KEEP", value_name = "R", value_delimiter = ',')]
     keep: Vec<f64>,
     /// Measure the unpruned model alone.
-    #[arg(long, env = "MICO_NO_PRUNE", conflicts_with_all = ["budget", "keep"])]
+    #[arg(long, env = "MICO_NO_PRUNE", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with_all = ["budget", "keep"])]
     no_prune: bool,
     /// Refinement block K, counted from 1, in place of the model's own.
     #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
@@ -79,7 +79,7 @@ pub struct BenchArgs {
     #[arg(long, env = "MICO_OUT", value_name = "FILE")]
     out: Option<PathBuf>,
     /// Print one JSON document instead of a table.
-    #[arg(long, env = "MICO_JSON")]
+    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
     json: bool,
 }
 

@@ -32,12 +32,17 @@ impl Shard {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let bad = |message: String| Error::Shard { path: path.to_path_buf(), message };
         let mut file = File::open(path).map_err(Error::io(path))?;
-        let file_bytes = file.metadata().map_err(Error::io(path))?.len();
+        let found = file.metadata().map_err(Error::io(path))?;
+        let file_bytes = found.len();
+        if !found.is_file() {
+            return Err(bad("not a regular file".into()));
+        }
         let mut length = [0_u8; LENGTH_BYTES as usize];
         file.read_exact(&mut length)
             .map_err(|_| bad(format!("truncated: {file_bytes} bytes, no safetensors header")))?;
         let header_bytes = u64::from_le_bytes(length);
-        if header_bytes > MAX_HEADER_BYTES || header_bytes > file_bytes - LENGTH_BYTES {
+        if header_bytes > MAX_HEADER_BYTES || header_bytes > file_bytes.saturating_sub(LENGTH_BYTES)
+        {
             let message = format!(
                 "truncated or not safetensors: header of {header_bytes} bytes in a file of {file_bytes}"
             );

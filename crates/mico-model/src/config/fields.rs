@@ -20,7 +20,12 @@ pub(crate) struct Fields {
 impl Fields {
     /// Reads a JSON file whose root is an object.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let size = std::fs::metadata(path).map_err(Error::io(path))?.len();
+        let found = std::fs::metadata(path).map_err(Error::io(path))?;
+        let size = found.len();
+        if !found.is_file() {
+            let message = "not a regular file".into();
+            return Err(Error::Json { path: path.to_path_buf(), message });
+        }
         if size > MAX_CONFIG_BYTES {
             return Err(Error::Json {
                 path: path.to_path_buf(),

@@ -20,7 +20,7 @@ pub(super) const TILE_PANELS: usize = 12;
 pub(super) const TILE: usize = PANEL * TILE_PANELS;
 /// Columns multiplied before the sums go back to the tile: three panels of that depth and one
 /// more stay in a 32 KB first-level cache.
-const BLOCK_DEPTH: usize = 240;
+const BLOCK_DEPTH: usize = 192;
 /// Rows and panels of the register tile: 4 x 24 sums fill twelve 256-bit registers.
 const MICRO_ROWS: usize = 4;
 const MICRO_PANELS: usize = 3;

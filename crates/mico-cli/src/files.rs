@@ -1,0 +1,68 @@
+//! Writing result files: whole or not at all.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+
+/// The file that `path` leads to, links followed; refused before any work is done if it cannot be
+/// written there or is no regular file.
+pub(crate) fn check(flag: &str, path: &Path) -> Result<PathBuf, Failure> {
+    let refused = |what: &str| Failure::failed(format!("{flag} {}: {what}", path.display()));
+    match fs::metadata(path) {
+        Ok(found) if found.is_file() => {
+            fs::canonicalize(path).map_err(|error| refused(&error.to_string()))
+        }
+        Ok(_) => Err(refused("is no regular file")),
+        Err(_) if folder(path).is_dir() => Ok(path.to_owned()),
+        Err(_) => Err(refused("its folder does not exist")),
+    }
+}
+
+/// Writes beside the target and renames, so that a failure leaves what was there before.
+pub(crate) fn write(flag: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let target = check(flag, path)?;
+    let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
+    let part =
+        folder(&target).join(format!(".{}.{}.part", name.unwrap_or_default(), std::process::id()));
+    let written = fs::File::create(&part)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&part, &target));
+    written.map_err(|error| {
+        // What is left of a failed attempt helps nobody.
+        let _ = fs::remove_file(&part);
+        Failure::failed(format!("{flag} {}: {error}", path.display()))
+    })
+}
+
+fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_followed_and_devices_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let real = folder.path().join("real");
+        fs::write(&real, "old").unwrap();
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link");
+            std::os::unix::fs::symlink(&real, &link).unwrap();
+            write("--out", &link, b"new").unwrap();
+            assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+            assert_eq!(fs::read(&real).unwrap(), b"new");
+            assert!(write("--out", Path::new("/dev/null"), b"x").is_err());
+        }
+        assert!(write("--out", folder.path(), b"x").is_err());
+        assert!(check("--out", &folder.path().join("no/such")).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), if cfg!(unix) { 2 } else { 1 });
+    }
+}
