@@ -20,6 +20,7 @@ pub mod run;
 pub mod select;
 pub mod size;
 pub mod tensor_file;
+pub mod threads;
 pub mod trace;
 
 use clap::{Parser, Subcommand};
@@ -45,6 +46,16 @@ enum Verb {
 }
 
 impl Cli {
+    /// How many threads the engine was asked to run on, if it was.
+    pub fn engine_threads(&self) -> Option<u64> {
+        match &self.verb {
+            Verb::Run(args) => args.threads(),
+            Verb::Trace(args) => args.threads(),
+            Verb::Bench(args) => args.threads(),
+            Verb::Doctor(_) | Verb::Models(_) | Verb::Select(_) => None,
+        }
+    }
+
     /// Does what the command line says.
     pub fn run(&self) -> Result<(), Failure> {
         match &self.verb {

@@ -8,7 +8,12 @@ use mico_cli::{Cli, failure::Failure};
 
 fn main() -> ExitCode {
     let result = match Cli::try_parse() {
-        Ok(cli) => cli.run(),
+        Ok(cli) => {
+            if let Some(threads) = cli.engine_threads() {
+                mico_cli::threads::hold(threads);
+            }
+            cli.run()
+        }
         Err(error) => match error.kind() {
             ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
                 // A closed pipe is the reader's choice, not a failure.

@@ -59,6 +59,12 @@ struct Document<'a> {
     peak_memory_bytes: u64,
 }
 
+impl RunArgs {
+    pub(crate) fn threads(&self) -> Option<u64> {
+        self.model.threads
+    }
+}
+
 /// Runs the verb.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     args.model.in_pool(|| answer(args))?

@@ -49,6 +49,12 @@ fn ids(text: &str) -> Result<Ids, String> {
     serde_json::from_str(text).map(Ids).map_err(|error| format!("{error}, {accepted}"))
 }
 
+impl TraceArgs {
+    pub(crate) fn threads(&self) -> Option<u64> {
+        self.model.threads
+    }
+}
+
 /// Runs the verb.
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     let outcome = args.model.in_pool(|| trace(args))??;

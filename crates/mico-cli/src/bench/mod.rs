@@ -87,6 +87,12 @@ fn count(least: u64, most: u64) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(least..=most)
 }
 
+impl BenchArgs {
+    pub(crate) fn threads(&self) -> Option<u64> {
+        self.threads.map(|threads| threads as u64)
+    }
+}
+
 /// Runs the verb.
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     let settings = settings::settings(args)?;
