@@ -11,6 +11,7 @@ pub(crate) use columns::{Columns, least_memory};
 use micro::{Lane, PANEL, Panels, Part, TILE, TILE_PANELS, Tile, multiply, new_tile};
 pub(crate) use sketch::Sketch;
 
+use crate::error::{Error, Result};
 use crate::matrix::{Rows, norm};
 use crate::progress::{Done, Progress};
 
@@ -82,9 +83,25 @@ impl Gram {
         self.cosines_reporting(&Progress::default())
     }
 
-    fn cosines_reporting(&self, progress: &Progress<'_>) -> Vec<f32> {
+    /// The same into memory the caller has, `N x N` values.
+    pub fn cosines_into(&self, out: &mut [f32]) -> Result<()> {
         let n = self.len();
-        let mut kernel = vec![0.0f32; n * n];
+        if out.len() != n * n {
+            let needed = (n * n).to_string();
+            return Err(Error::Buffer { rows: n, cols: n, stride: n, needed, found: out.len() });
+        }
+        self.fill(out, &Progress::default());
+        Ok(())
+    }
+
+    fn cosines_reporting(&self, progress: &Progress<'_>) -> Vec<f32> {
+        let mut kernel = vec![0.0; self.len() * self.len()];
+        self.fill(&mut kernel, progress);
+        kernel
+    }
+
+    fn fill(&self, kernel: &mut [f32], progress: &Progress<'_>) {
+        let n = self.len();
         kernel.par_chunks_mut(TILE * n).enumerate().with_max_len(1).for_each(|(stripe, out)| {
             self.for_each_tile(stripe, |first_col, tile| {
                 let width = TILE.min(n - first_col);
@@ -95,8 +112,7 @@ impl Gram {
             });
             progress.report(Done::Compared(out.len() / n));
         });
-        mirror(&mut kernel, n);
-        kernel
+        mirror(kernel, n);
     }
 
     /// For each token `i`, `Σ_v weight_v f(cos(v, i))` over all tokens `v`, never holding more
