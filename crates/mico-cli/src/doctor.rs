@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::output;
+use crate::threads::in_pool;
 
 /// `/proc/meminfo` counts in KiB.
 const KIB_PER_GIB: f64 = 1_048_576.0;
@@ -114,7 +115,7 @@ fn hub() -> Check {
 }
 
 fn model(args: &ModelArgs) -> Result<Check, Failure> {
-    let opened = args.in_pool(|| args.open())?;
+    let opened = in_pool(args.threads, || args.open())?;
     Ok(match opened {
         Ok(engine) => {
             let about = engine.describe();

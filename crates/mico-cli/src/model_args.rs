@@ -57,15 +57,6 @@ fn precision(text: &str) -> Result<Precision, String> {
 }
 
 impl ModelArgs {
-    /// Runs `f` on as many threads as were asked for.
-    pub(crate) fn in_pool<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
-        let threads = self.threads.unwrap_or(0) as usize;
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-        let pool =
-            pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?;
-        Ok(pool.install(f))
-    }
-
     /// Finds and loads the model, with progress and warnings on standard error.
     pub(crate) fn open(&self) -> Result<Engine, Failure> {
         let folder = self.folder()?;

@@ -17,6 +17,7 @@ use crate::images;
 use crate::model_args::ModelArgs;
 use crate::output::{self, Streamed};
 use crate::pruning_args::PruningArgs;
+use crate::threads::in_pool;
 
 /// Answer a question about an image.
 #[derive(Debug, Args)]
@@ -67,7 +68,7 @@ impl RunArgs {
 
 /// Runs the verb.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    args.model.in_pool(|| answer(args))?
+    in_pool(args.model.threads, || answer(args))?
 }
 
 fn answer(args: &RunArgs) -> Result<(), Failure> {

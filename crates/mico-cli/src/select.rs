@@ -18,6 +18,7 @@ use crate::output;
 use crate::pruning_args::pairs;
 use crate::size;
 use crate::tensor_file::{TensorFile, TensorFileError};
+use crate::threads::in_pool;
 
 /// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
 const DEFAULT_MEMORY: &str = "540MB";
@@ -213,13 +214,6 @@ pub fn select_from_bytes(
     let memory = memory.saturating_sub(tensors.bytes);
     select(selector, &inputs, budget, &Options { memory, ..Options::default() })
         .map_err(|error| error.to_string())
-}
-
-/// Runs `f` on a pool of its own.
-fn in_pool<T: Send>(threads: Option<u64>, f: impl FnOnce() -> T + Send) -> Result<T, Failure> {
-    let threads = threads.unwrap_or(0) as usize;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    Ok(pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?.install(f))
 }
 
 fn pick(

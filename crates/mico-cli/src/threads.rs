@@ -6,6 +6,19 @@
 
 use std::process::Command;
 
+use crate::failure::Failure;
+
+/// Runs `f` on a pool of as many threads as were asked for; all cores if none were.
+pub(crate) fn in_pool<T: Send>(
+    threads: Option<u64>,
+    f: impl FnOnce() -> T + Send,
+) -> Result<T, Failure> {
+    let threads = threads.unwrap_or(0) as usize;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?;
+    Ok(pool.install(f))
+}
+
 /// The variables that size candle's pools.
 const VARIABLES: [&str; 2] = ["RAYON_NUM_THREADS", "CANDLE_NUM_THREADS"];
 

@@ -12,6 +12,7 @@ use crate::images;
 use crate::model_args::ModelArgs;
 use crate::output;
 use crate::pruning_args::PruningArgs;
+use crate::threads::in_pool;
 
 /// Run one request and tell everything that happened.
 #[derive(Debug, Args)]
@@ -57,7 +58,7 @@ impl TraceArgs {
 
 /// Runs the verb.
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
-    let outcome = args.model.in_pool(|| trace(args))??;
+    let outcome = in_pool(args.model.threads, || trace(args))??;
     if let (Some(path), Some(dump)) = (&args.dump, &outcome.dump) {
         files::write("--dump", path, &dump.to_bytes()?)?;
     }

@@ -3,39 +3,15 @@
 
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
+use common::{json, mico, refused};
 use serde_json::Value;
 
 fn case(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava").join(name)
-}
-
-fn mico(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("mico").unwrap();
-    for (name, _) in std::env::vars() {
-        if name.starts_with("MICO_") || name.starts_with("HF_") {
-            command.env_remove(name);
-        }
-    }
-    command.args(args);
-    command
-}
-
-fn json(command: &mut Command) -> Value {
-    let output = command.arg("--json").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-fn refused(command: &mut Command, status: i32) -> String {
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{text}");
-    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-    assert!(!text.contains("panicked"), "{text}");
-    text
 }
 
 /// A traced request of a fixture, by ids.

@@ -2,21 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
+mod common;
+
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
+use common::{json, mico, refused};
 use serde_json::Value;
 
 fn golden(case: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../mico-select/tests/golden").join(case)
-}
-
-fn mico() -> Command {
-    let mut command = Command::cargo_bin("mico").unwrap();
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MICO_")) {
-        command.env_remove(name);
-    }
-    command
 }
 
 /// Name, type, shape and bytes.
@@ -51,37 +45,20 @@ fn write_file(folder: &tempfile::TempDir, name: &str, tensors: &[RawTensor<'_>])
     path
 }
 
-fn answer(command: &mut Command) -> Value {
-    let output = command.arg("--json").output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    serde_json::from_slice(&output.stdout).unwrap()
-}
-
-/// Runs a call that must fail: one line on stderr, nothing on stdout.
-fn refused(command: &mut Command, status: i32) -> String {
-    let output = command.output().unwrap();
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(status), "{text}");
-    assert!(output.stdout.is_empty());
-    assert_eq!(text.trim_end().lines().count(), 1, "{text}");
-    assert!(!text.contains("panicked"), "{text}");
-    text
-}
-
 #[test]
 fn golden_cases_through_the_command() {
     for case in ["mico/groups_n320_b80", "visionzip/n576_b63", "apet/n256_b48_start"] {
         let path = golden(case);
         let text = std::fs::read_to_string(path.with_extension("json")).unwrap();
         let expected: Value = serde_json::from_str(&text).unwrap();
-        let mut command = mico();
+        let mut command = mico(&[]);
         command.args(["select", "--method", expected["method"].as_str().unwrap()]);
         command.arg("--input").arg(path.with_extension("safetensors"));
         command.args(["--budget", &expected["budget"].to_string()]);
         for (key, value) in expected["set"].as_object().unwrap() {
             command.args(["--set", &format!("{key}={value}")]);
         }
-        let answer = answer(&mut command);
+        let answer = json(&mut command);
         for field in ["method", "n", "budget", "kept"] {
             assert_eq!(answer[field], expected[field], "{case}: {field}");
         }
@@ -96,10 +73,11 @@ fn golden_cases_through_the_command() {
 fn the_answer_is_on_stdout_and_the_rest_on_stderr() {
     let folder = tempfile::tempdir().unwrap();
     let file = small_file(&folder);
-    let output = mico().args(["select", "--budget", "2", "--input"]).arg(&file).output().unwrap();
+    let output =
+        mico(&[]).args(["select", "--budget", "2", "--input"]).arg(&file).output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "0 3\n");
     assert!(String::from_utf8(output.stderr).unwrap().contains("kept 2 of 4"));
-    let piped = mico()
+    let piped = mico(&[])
         .args(["select", "--budget", "2", "--input", "-"])
         .write_stdin(std::fs::read(&file).unwrap())
         .output()
@@ -111,13 +89,13 @@ fn the_answer_is_on_stdout_and_the_rest_on_stderr() {
 fn flags_have_environment_twins() {
     let folder = tempfile::tempdir().unwrap();
     let file = small_file(&folder);
-    let mut command = mico();
+    let mut command = mico(&[]);
     command.arg("select").env("MICO_INPUT", &file).env("MICO_BUDGET", "3");
     command.env("MICO_METHOD", "random").env("MICO_SEED", "5").env("MICO_THREADS", "1");
-    let by_env = answer(&mut command);
-    let mut command = mico();
+    let by_env = json(&mut command);
+    let mut command = mico(&[]);
     command.args(["select", "--budget", "3", "--method", "random", "--seed", "5", "--input"]);
-    assert_eq!(by_env["order"], answer(command.arg(&file))["order"]);
+    assert_eq!(by_env["order"], json(command.arg(&file))["order"]);
 }
 
 #[test]
@@ -137,9 +115,9 @@ fn remainder_is_a_setting_of_every_method() {
         ("fastv", "remainder=first", 3),
         ("mico", "remainder=first", 3),
     ] {
-        let mut command = mico();
+        let mut command = mico(&[]);
         command.args(["select", "--budget", "3", "--method", method, "--set", set, "--input"]);
-        let answer = answer(command.arg(&file));
+        let answer = json(command.arg(&file));
         assert_eq!(answer["kept"].as_array().unwrap().len(), count, "{method} {set}");
     }
 }
@@ -149,7 +127,7 @@ fn wrong_calls_exit_with_two() {
     let folder = tempfile::tempdir().unwrap();
     let file = small_file(&folder).display().to_string();
     let call = |args: &[&str]| {
-        let mut command = mico();
+        let mut command = mico(&[]);
         command.args(["select", "--input", &file]).args(args);
         refused(&mut command, 2)
     };
@@ -163,15 +141,15 @@ fn wrong_calls_exit_with_two() {
     assert!(call(&["--budget", "2", "--memory", "lots"]).contains("lots"));
     assert!(call(&[]).contains("--budget"));
     assert!(call(&["--nosuch"]).contains("--nosuch"));
-    assert!(refused(mico().arg("nosuch"), 2).contains("nosuch"));
-    assert!(refused(&mut mico(), 2).contains("--help"));
+    assert!(refused(mico(&[]).arg("nosuch"), 2).contains("nosuch"));
+    assert!(refused(&mut mico(&[]), 2).contains("--help"));
 }
 
 #[test]
 fn bad_inputs_exit_with_one_and_name_the_culprit() {
     let folder = tempfile::tempdir().unwrap();
     let call = |file: &Path, budget: &str, method: &str| {
-        let mut command = mico();
+        let mut command = mico(&[]);
         command.args(["select", "--budget", budget, "--method", method, "--input"]).arg(file);
         refused(&mut command, 1)
     };
@@ -230,10 +208,10 @@ fn bad_inputs_exit_with_one_and_name_the_culprit() {
     let path = folder.path().join("text.safetensors");
     std::fs::write(&path, "this is no tensor file at all").unwrap();
     assert!(call(&path, "2", "mico").contains("safetensors"));
-    let mut command = mico();
+    let mut command = mico(&[]);
     command.args(["select", "--budget", "2", "--memory", "10B", "--input"]).arg(&small);
     assert!(refused(&mut command, 1).contains("10 bytes"));
-    let mut command = mico();
+    let mut command = mico(&[]);
     command.args(["select", "--budget", "2", "--memory", "1KB", "--input"]).arg(&small);
     let text = refused(&mut command, 1);
     assert!(text.contains("limit of 1000 bytes") && text.contains("small.safetensors"), "{text}");
@@ -242,7 +220,7 @@ fn bad_inputs_exit_with_one_and_name_the_culprit() {
 #[test]
 fn help_and_version_succeed() {
     for args in [&["--help"][..], &["--version"], &["select", "--help"], &["help", "select"]] {
-        let output = mico().args(args).output().unwrap();
+        let output = mico(&[]).args(args).output().unwrap();
         assert!(output.status.success() && !output.stdout.is_empty());
     }
 }

@@ -16,6 +16,7 @@ use clap::{ArgGroup, Args};
 
 use crate::failure::Failure;
 use crate::output;
+use crate::threads::in_pool;
 use report::Report;
 
 /// The paper's mean prompt, without the visual tokens.
@@ -96,14 +97,11 @@ impl BenchArgs {
 /// Runs the verb.
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     let settings = settings::settings(args)?;
-    let threads = args.threads.unwrap_or(0);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    let pool = pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?;
-    let report = pool.install(|| {
+    let report = in_pool(args.threads(), || {
         let subject = subject::build(args)?;
         let measured = measure::measure(args, &subject, settings)?;
         Report::new(&subject, &measured)
-    })?;
+    })??;
     let json = serde_json::to_string(&report).map_err(Failure::failed)?;
     if let Some(path) = &args.out {
         let written = std::fs::write(path, format!("{json}\n"));
