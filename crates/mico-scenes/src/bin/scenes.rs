@@ -1,0 +1,97 @@
+//! Writes scenes: as a stream of records for training, or as PNG files to look at.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use mico_scenes::{KINDS, Question, Rng, Scene, Split, ask, scene, vocabulary, write_record};
+
+const USAGE: &str = "usage: scenes vocabulary
+       scenes stream SEED FIRST COUNT QUESTIONS [--no-pixels]   (training split, records on stdout)
+       scenes png SEED FIRST COUNT FOLDER                       (benchmark split)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // A reader that has had enough closes the pipe: that is no failure.
+        Err(Failure::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(Failure::Usage(message)) => {
+            eprintln!("scenes: {message}\n{USAGE}");
+            ExitCode::from(2)
+        }
+        Err(Failure::Io(error)) => {
+            eprintln!("scenes: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    #[error("{0}")]
+    Usage(String),
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+fn run(arguments: &[&str]) -> Result<(), Failure> {
+    match *arguments {
+        ["vocabulary"] => {
+            let mut out = io::stdout().lock();
+            Ok(vocabulary().iter().try_for_each(|word| writeln!(out, "{word}"))?)
+        }
+        ["stream", seed, first, count, questions, ref rest @ ..] => {
+            let pixels = match *rest {
+                [] => true,
+                ["--no-pixels"] => false,
+                _ => return Err(Failure::Usage(format!("{} is unknown", rest.join(" ")))),
+            };
+            let questions = number(questions)? as usize;
+            let mut out = BufWriter::with_capacity(1 << 20, io::stdout().lock());
+            for index in span(first, count)? {
+                let (scene, mut rng) = scene(Split::Train, number(seed)?, index);
+                let asked = several(&scene, &mut rng, questions);
+                write_record(&mut out, &scene, &asked, pixels)?;
+            }
+            Ok(out.flush()?)
+        }
+        ["png", seed, first, count, folder] => {
+            for index in span(first, count)? {
+                let (scene, mut rng) = scene(Split::Benchmark, number(seed)?, index);
+                let path = PathBuf::from(folder).join(format!("scene-{index}.png"));
+                let png = scene.render().to_png().map_err(io::Error::other)?;
+                std::fs::write(&path, png)?;
+                println!("{}", path.display());
+                for Question { text, answer, .. } in several(&scene, &mut rng, KINDS.len()) {
+                    println!("  {text} {answer}");
+                }
+            }
+            Ok(())
+        }
+        _ => Err(Failure::Usage("not understood".into())),
+    }
+}
+
+/// Questions of all kinds in turn, starting anywhere, none twice.
+fn several(scene: &Scene, rng: &mut Rng, wanted: usize) -> Vec<Question> {
+    let mut asked: Vec<Question> = Vec::with_capacity(wanted);
+    let start = rng.below(KINDS.len());
+    for turn in 0..wanted * 20 {
+        if asked.len() == wanted {
+            break;
+        }
+        let question = ask(scene, KINDS[(start + turn) % KINDS.len()], rng);
+        asked.extend(question.filter(|question| !asked.contains(question)));
+    }
+    asked
+}
+
+fn span(first: &str, count: &str) -> Result<std::ops::Range<u64>, Failure> {
+    let first = number(first)?;
+    Ok(first..first.saturating_add(number(count)?))
+}
+
+fn number(text: &str) -> Result<u64, Failure> {
+    text.parse().map_err(|_| Failure::Usage(format!("{text} is no number")))
+}

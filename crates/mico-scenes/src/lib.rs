@@ -1,0 +1,33 @@
+//! Synthetic pictures whose contents are known, and questions about them whose answers are certain.
+//!
+//! One definition serves everything: the embedded model is trained on what this crate makes, and the
+//! built-in benchmark asks about scenes of another [`Split`]. The same split, seed and index give the
+//! same scene and questions on every machine.
+//!
+//! ```
+//! use mico_scenes::{Kind, Split, ask, scene};
+//! let (scene, mut rng) = scene(Split::Benchmark, 7, 0);
+//! assert!((2..=7).contains(&scene.objects.len()));
+//! if let Some(question) = ask(&scene, Kind::Count, &mut rng) {
+//!     println!("{} {}", question.text, question.answer);
+//! }
+//! let picture = scene.render();
+//! assert_eq!(picture.pixels.len(), 336 * 336 * 3);
+//! ```
+
+mod glyph;
+mod paint;
+mod question;
+mod record;
+mod rng;
+mod scene;
+mod shape;
+mod vocabulary;
+
+pub use paint::Picture;
+pub use question::{GRID, KINDS, Kind, Question, ask};
+pub use record::{Contents, write_record};
+pub use rng::Rng;
+pub use scene::{CHARACTERS, Colour, Object, SIDE, Scene, Split, scene};
+pub use shape::Shape;
+pub use vocabulary::vocabulary;

@@ -1,0 +1,110 @@
+//! Drawing a scene.
+
+use crate::glyph::{self, CELLS};
+use crate::rng::Rng;
+use crate::scene::{Object, SIDE, Scene};
+
+/// Cells per side of the coarse noise that makes the background's texture.
+const NOISE: usize = 12;
+/// Strength of the coarse and the fine noise.
+const COARSE: f32 = 26.0;
+const FINE: f32 = 5.0;
+/// Pixels per cell of a character, and the radius of the plate it stands on.
+const CELL: f32 = 3.9;
+const PLATE: f32 = 20.5;
+
+/// An RGB picture of [`SIDE`] x [`SIDE`] pixels.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture {
+    /// Rows from the top, three bytes per pixel.
+    pub pixels: Vec<u8>,
+}
+
+impl Picture {
+    /// The picture as a PNG file.
+    pub fn to_png(&self) -> Result<Vec<u8>, image::ImageError> {
+        use image::ImageEncoder as _;
+        let mut file = Vec::new();
+        let side = SIDE as u32;
+        image::codecs::png::PngEncoder::new(&mut file).write_image(
+            &self.pixels,
+            side,
+            side,
+            image::ExtendedColorType::Rgb8,
+        )?;
+        Ok(file)
+    }
+}
+
+impl Scene {
+    /// Draws the scene.
+    pub fn render(&self) -> Picture {
+        let mut canvas = background(self.base, self.texture);
+        for object in &self.objects {
+            paint(&mut canvas, object);
+        }
+        let pixels = canvas.iter().flatten().map(|c| c.round().clamp(0.0, 255.0) as u8).collect();
+        Picture { pixels }
+    }
+}
+
+/// The base colour under smooth coarse noise and a little grain.
+fn background(base: [f32; 3], texture: u64) -> Vec<[f32; 3]> {
+    let mut rng = Rng::keyed(&[texture]);
+    let knots: Vec<[f32; 3]> = (0..(NOISE + 1) * (NOISE + 1))
+        .map(|_| [0; 3].map(|_| rng.between(-COARSE, COARSE)))
+        .collect();
+    let axis: Vec<(usize, f32)> = (0..SIDE)
+        .map(|pixel| {
+            let at = pixel as f32 * NOISE as f32 / SIDE as f32;
+            let share = at.fract();
+            (at as usize, share * share * (3.0 - 2.0 * share))
+        })
+        .collect();
+    let mut canvas = Vec::with_capacity(SIDE * SIDE);
+    for &(row, v) in &axis {
+        for &(column, u) in &axis {
+            let knot = |r: usize, c: usize| knots[(row + r) * (NOISE + 1) + column + c];
+            let (a, b, c, d) = (knot(0, 0), knot(0, 1), knot(1, 0), knot(1, 1));
+            let grain = rng.between(-FINE, FINE);
+            canvas.push([0, 1, 2].map(|i| {
+                let (top, bottom) = (a[i] + (b[i] - a[i]) * u, c[i] + (d[i] - c[i]) * u);
+                base[i] + top + (bottom - top) * v + grain
+            }));
+        }
+    }
+    canvas
+}
+
+/// Draws one object and its character with smooth edges.
+fn paint(canvas: &mut [[f32; 3]], object: &Object) {
+    let [left, top, right, bottom] = object.bounds();
+    let span = |low: f32, high: f32| {
+        (low - 2.0).max(0.0) as usize..((high + 3.0).max(0.0) as usize).min(SIDE)
+    };
+    let dark = object.paint.iter().sum::<f32>() > 3.0 * 190.0;
+    let (plate, ink) = if dark { ([45.0; 3], [250.0; 3]) } else { ([250.0; 3], [15.0; 3]) };
+    for row in span(top, bottom) {
+        for column in span(left, right) {
+            let (x, y) = (column as f32 + 0.5 - object.x, row as f32 + 0.5 - object.y);
+            let distance = object.shape.distance(x / object.radius, y / object.radius);
+            let pixel = &mut canvas[row * SIDE + column];
+            mix(pixel, object.paint, 0.5 - distance * object.radius);
+            let Some(character) = object.character else { continue };
+            mix(pixel, plate, 0.5 + PLATE - x.hypot(y));
+            let half = CELLS as f32 / 2.0;
+            // The bitmaps leave their last row and column empty: half a cell centres them.
+            if glyph::ink(character, x / CELL + half - 0.5, y / CELL + half - 0.5) {
+                *pixel = ink;
+            }
+        }
+    }
+}
+
+/// Lays `colour` over a pixel; `share` is clamped to 0..=1.
+fn mix(pixel: &mut [f32; 3], colour: [f32; 3], share: f32) {
+    let share = share.clamp(0.0, 1.0);
+    for (old, new) in pixel.iter_mut().zip(colour) {
+        *old += (new - *old) * share;
+    }
+}

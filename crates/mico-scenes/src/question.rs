@@ -1,0 +1,402 @@
+//! Questions whose answers follow from what a scene contains.
+
+use serde::Serialize;
+
+use crate::rng::Rng;
+use crate::scene::{Colour, Object, SIDE, Scene};
+use crate::shape::Shape;
+
+/// Cells per side of the grid in which an object's place is asked for.
+pub const GRID: usize = 8;
+
+/// What a question is about; each kind is a track of the built-in benchmark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Whether an object is there; negatives combine a colour and a shape that are both there.
+    Existence,
+    /// The colour of an object.
+    Colour,
+    /// The shape of an object.
+    Shape,
+    /// Two objects' colours or sizes compared.
+    Compare,
+    /// How many objects of a kind.
+    Count,
+    /// The character on an object.
+    Read,
+    /// Which of nine regions of the picture an object is in.
+    Region,
+    /// Column and row of an object in a grid of 8 x 8 cells.
+    Locate,
+    /// Whether one object lies left of, right of, above or below another.
+    Relation,
+}
+
+/// Every kind, in the order of tables.
+pub const KINDS: [Kind; 9] = [
+    Kind::Existence,
+    Kind::Colour,
+    Kind::Shape,
+    Kind::Compare,
+    Kind::Count,
+    Kind::Read,
+    Kind::Region,
+    Kind::Locate,
+    Kind::Relation,
+];
+
+impl Kind {
+    /// The track's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Existence => "existence",
+            Self::Colour => "colour",
+            Self::Shape => "shape",
+            Self::Compare => "compare",
+            Self::Count => "count",
+            Self::Read => "read",
+            Self::Region => "region",
+            Self::Locate => "locate",
+            Self::Relation => "relation",
+        }
+    }
+}
+
+/// A question with its only right answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Question {
+    /// What it is about.
+    pub kind: Kind,
+    /// The question.
+    pub text: String,
+    /// The answer.
+    pub answer: String,
+    /// The objects it is about, by index; empty where it is about the whole scene.
+    pub objects: Vec<usize>,
+}
+
+/// The words of the questions and answers that are no colour, shape, character or digit.
+pub(crate) const WORDS: &[&str] = &[
+    "is",
+    "there",
+    "a",
+    "an",
+    "the",
+    "what",
+    "colour",
+    "shape",
+    "object",
+    "objects",
+    "same",
+    "as",
+    "larger",
+    "smaller",
+    "than",
+    "how",
+    "many",
+    "are",
+    "character",
+    "on",
+    "where",
+    "in",
+    "which",
+    "cell",
+    "left",
+    "right",
+    "above",
+    "below",
+    "of",
+    "yes",
+    "no",
+    "top",
+    "bottom",
+    "middle",
+    "centre",
+    "does",
+    "picture",
+    "show",
+    "letter",
+    "has",
+    "can",
+    "you",
+    "see",
+    "?",
+    ".",
+    ":",
+    "user",
+    "assistant",
+];
+
+const AXIS: f32 = SIDE as f32 / 3.0;
+/// Objects closer than this to the border between two regions are not asked about.
+const UNSURE: f32 = 8.0;
+/// Objects must be this far apart along an axis to be left of or above one another.
+const APART: f32 = 36.0;
+/// Attempts to find objects for a question whose answer is already decided, so that answers stay
+/// balanced.
+const TRIES: usize = 40;
+
+/// A question of the given kind; `None` if the scene has nothing to ask about in that way.
+pub fn ask(scene: &Scene, kind: Kind, rng: &mut Rng) -> Option<Question> {
+    match kind {
+        Kind::Existence => existence(scene, rng),
+        Kind::Colour => colour(scene, rng),
+        Kind::Shape => shape(scene, rng),
+        Kind::Compare => compare(scene, rng),
+        Kind::Count => Some(count(scene, rng)),
+        Kind::Read => read(scene, rng),
+        Kind::Region => region(scene, rng),
+        Kind::Locate => locate(scene, rng),
+        Kind::Relation => relation(scene, rng),
+    }
+}
+
+fn question(kind: Kind, text: String, answer: impl Into<String>, objects: &[usize]) -> Question {
+    Question { kind, text, answer: answer.into(), objects: objects.to_vec() }
+}
+
+fn yes_no(yes: bool) -> &'static str {
+    if yes { "yes" } else { "no" }
+}
+
+/// The objects that meet a condition, by index.
+fn those(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Vec<usize> {
+    (0..scene.objects.len()).filter(|&index| accepts(&scene.objects[index])).collect()
+}
+
+/// The only object that meets a condition.
+fn only(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Option<usize> {
+    match those(scene, accepts)[..] {
+        [index] => Some(index),
+        _ => None,
+    }
+}
+
+fn existence(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let yes = rng.chance(0.5);
+    let (colour, shape, objects) = if yes {
+        let index = rng.below(scene.objects.len());
+        let object = scene.objects.get(index)?;
+        (object.colour, object.shape, vec![index])
+    } else {
+        let (colour, shape) = (0..TRIES).find_map(|_| {
+            let colour = rng.pick(&scene.objects)?.colour;
+            let shape = rng.pick(&scene.objects)?.shape;
+            let there = scene.objects.iter().any(|o| (o.colour, o.shape) == (colour, shape));
+            (!there).then_some((colour, shape))
+        })?;
+        (colour, shape, those(scene, |o| o.colour == colour || o.shape == shape))
+    };
+    let article = if colour == Colour::Orange { "an" } else { "a" };
+    let thing = format!("{article} {} {}", colour.word(), shape.word());
+    let text = match rng.below(3) {
+        0 => format!("Does the picture show {thing}?"),
+        1 => format!("Can you see {thing}?"),
+        _ => format!("Is there {thing}?"),
+    };
+    Some(question(Kind::Existence, text, yes_no(yes), &objects))
+}
+
+fn colour(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let shape = rng.pick(&scene.objects)?.shape;
+    let index = only(scene, |o| o.shape == shape)?;
+    let text = if rng.chance(0.7) {
+        format!("What colour is the {}?", shape.word())
+    } else {
+        format!("Which colour has the {}?", shape.word())
+    };
+    Some(question(Kind::Colour, text, scene.objects[index].colour.word(), &[index]))
+}
+
+fn shape(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let colour = rng.pick(&scene.objects)?.colour;
+    let index = only(scene, |o| o.colour == colour)?;
+    let text = if rng.chance(0.7) {
+        format!("What shape is the {} object?", colour.word())
+    } else {
+        format!("Which shape has the {} object?", colour.word())
+    };
+    Some(question(Kind::Shape, text, scene.objects[index].shape.word(), &[index]))
+}
+
+/// Two different objects, by index.
+fn pair(scene: &Scene, rng: &mut Rng) -> Option<(usize, usize)> {
+    let first = rng.below(scene.objects.len());
+    let second = rng.below(scene.objects.len());
+    (first != second).then_some((first, second))
+}
+
+fn compare(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let yes = rng.chance(0.5);
+    let sizes = rng.chance(0.5);
+    let mut find = |yes: bool| {
+        (0..TRIES).find_map(|_| {
+            let (first, second) = pair(scene, rng)?;
+            let (a, b) = (&scene.objects[first], &scene.objects[second]);
+            let text =
+                if sizes { compare_sizes(a, b, yes) } else { compare_colours(scene, a, b, yes) };
+            Some(question(Kind::Compare, text?, yes_no(yes), &[first, second]))
+        })
+    };
+    // Only scenes that allow either answer are asked about: the question alone gives nothing away.
+    let (asked, other) = (find(yes)?, find(!yes));
+    other.map(|_| asked)
+}
+
+fn compare_sizes(a: &Object, b: &Object, yes: bool) -> Option<String> {
+    let word = if a.large == yes { "larger" } else { "smaller" };
+    let text = format!("Is the {} {word} than the {}?", a.name(), b.name());
+    (a.large != b.large).then_some(text)
+}
+
+fn compare_colours(scene: &Scene, a: &Object, b: &Object, yes: bool) -> Option<String> {
+    let unique = |shape: Shape| only(scene, |o| o.shape == shape).is_some();
+    let text = format!("Is the {} the same colour as the {}?", a.shape.word(), b.shape.word());
+    (unique(a.shape) && unique(b.shape) && yes == (a.colour == b.colour)).then_some(text)
+}
+
+fn count(scene: &Scene, rng: &mut Rng) -> Question {
+    let (what, objects) = match rng.below(3) {
+        0 => ("objects".to_owned(), those(scene, |_| true)),
+        1 => {
+            let there = rng.chance(0.5).then(|| rng.pick(&scene.objects)).flatten();
+            let any = Shape::ALL[rng.below(Shape::ALL.len())];
+            let shape = there.map_or(any, |object| object.shape);
+            (shape.plural().to_owned(), those(scene, |o| o.shape == shape))
+        }
+        _ => {
+            let there = rng.chance(0.5).then(|| rng.pick(&scene.objects)).flatten();
+            let any = Colour::ALL[rng.below(Colour::ALL.len())];
+            let colour = there.map_or(any, |object| object.colour);
+            (format!("{} objects", colour.word()), those(scene, |o| o.colour == colour))
+        }
+    };
+    let text = if rng.chance(0.7) {
+        format!("How many {what} are there?")
+    } else {
+        format!("How many {what} can you see?")
+    };
+    question(Kind::Count, text, objects.len().to_string(), &objects)
+}
+
+fn read(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let labelled = those(scene, |o| o.character.is_some());
+    let index = *rng.pick(&labelled)?;
+    let object = &scene.objects[index];
+    let word = if rng.chance(0.7) { "character" } else { "letter" };
+    let text = format!("What {word} is on the {}?", object.name());
+    Some(question(Kind::Read, text, object.character?.to_string(), &[index]))
+}
+
+fn region(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let index = rng.below(scene.objects.len());
+    let object = scene.objects.get(index)?;
+    let sure = |at: f32| [AXIS, 2.0 * AXIS].iter().all(|border| (at - border).abs() >= UNSURE);
+    if !(sure(object.x) && sure(object.y)) {
+        return None;
+    }
+    let row = ["top", "middle", "bottom"][(object.y / AXIS) as usize];
+    let column = ["left", "centre", "right"][(object.x / AXIS) as usize];
+    let text = if rng.chance(0.7) {
+        format!("Where is the {}?", object.name())
+    } else {
+        format!("Where in the picture is the {}?", object.name())
+    };
+    Some(question(Kind::Region, text, format!("{row} {column}"), &[index]))
+}
+
+fn locate(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let index = rng.below(scene.objects.len());
+    let object = scene.objects.get(index)?;
+    let cell = |at: f32| 1 + (at * GRID as f32 / SIDE as f32) as usize;
+    let text = format!("In which cell is the {}?", object.name());
+    let answer = format!("{} {}", cell(object.x), cell(object.y));
+    Some(question(Kind::Locate, text, answer, &[index]))
+}
+
+fn relation(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+    let yes = rng.chance(0.5);
+    let (first, second) = pair(scene, rng)?;
+    let (a, b) = (&scene.objects[first], &scene.objects[second]);
+    let (distance, words) = if rng.chance(0.5) {
+        (b.x - a.x, ["left of", "right of"])
+    } else {
+        (b.y - a.y, ["above", "below"])
+    };
+    if distance.abs() < APART {
+        return None;
+    }
+    let word = words[usize::from((distance > 0.0) != yes)];
+    let text = format!("Is the {} {word} the {}?", a.name(), b.name());
+    Some(question(Kind::Relation, text, yes_no(yes), &[first, second]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{Split, scene};
+    use crate::vocabulary::vocabulary;
+
+    fn questions(kind: Kind) -> Vec<(Scene, Question)> {
+        let ask = |index| {
+            let (scene, mut rng) = scene(Split::Train, 11, index);
+            (0..20).find_map(|_| ask(&scene, kind, &mut rng)).map(|question| (scene, question))
+        };
+        (0..600).filter_map(ask).collect()
+    }
+
+    #[test]
+    fn every_word_is_in_the_vocabulary() {
+        let known = vocabulary();
+        for (_, question) in KINDS.iter().flat_map(|&kind| questions(kind)) {
+            let text = question.text.to_lowercase().replace('?', " ?");
+            for word in text.split_whitespace().chain(question.answer.split_whitespace()) {
+                assert!(known.iter().any(|known| known == word), "{word:?} in {question:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn yes_and_no_are_balanced() {
+        for kind in [Kind::Existence, Kind::Compare, Kind::Relation] {
+            let asked = questions(kind);
+            let yes = asked.iter().filter(|(_, question)| question.answer == "yes").count();
+            let share = yes as f32 / asked.len() as f32;
+            assert!((0.42..0.58).contains(&share), "{kind:?}: {share}");
+        }
+    }
+
+    #[test]
+    fn existence_follows_from_the_objects() {
+        for (scene, question) in questions(Kind::Existence) {
+            let named = scene.objects.iter().any(|o| question.text.contains(&o.name()));
+            assert_eq!(yes_no(named), question.answer, "{}", question.text);
+            let near = |word: fn(&Object) -> &'static str| {
+                scene.objects.iter().any(|o| question.text.contains(word(o)))
+            };
+            assert!(near(|o| o.colour.word()) && near(|o| o.shape.word()), "{}", question.text);
+        }
+    }
+
+    #[test]
+    fn relations_follow_from_the_positions() {
+        for (scene, question) in questions(Kind::Relation) {
+            let (a, b) = (&scene.objects[question.objects[0]], &scene.objects[question.objects[1]]);
+            let holds = match &question.text {
+                text if text.contains("left of") => a.x < b.x,
+                text if text.contains("right of") => a.x > b.x,
+                text if text.contains("above") => a.y < b.y,
+                _ => a.y > b.y,
+            };
+            assert_eq!(yes_no(holds), question.answer, "{}", question.text);
+        }
+    }
+
+    #[test]
+    fn a_scene_can_be_asked_about_in_every_way() {
+        for kind in KINDS {
+            assert!(questions(kind).len() > 400, "{kind:?}: {}", questions(kind).len());
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! What a picture contains, and how scenes are drawn at random.
+
+use serde::Serialize;
+
+use crate::rng::Rng;
+use crate::shape::Shape;
+
+/// Pixels per side of a picture.
+pub const SIDE: usize = 336;
+
+/// The characters that stand on objects: few, and none that resembles another.
+pub const CHARACTERS: [char; 12] = ['A', 'C', 'E', 'H', 'K', 'P', 'T', 'X', '2', '4', '5', '7'];
+
+/// Most objects in a scene; the fewest is 2.
+const MOST_OBJECTS: usize = 7;
+/// Share of objects with a character.
+const LABELLED: f32 = 0.75;
+/// Attempts to find room for an object before the scene goes without it.
+const ATTEMPTS: usize = 60;
+
+/// What scenes are for. Splits share no random numbers, so no scene of one occurs in another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Split {
+    /// To train on.
+    Train,
+    /// To choose settings on.
+    Calibration,
+    /// To measure on.
+    Benchmark,
+}
+
+/// The colour of an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[allow(missing_docs, reason = "the names say it")]
+pub enum Colour {
+    Red,
+    Green,
+    Blue,
+    Yellow,
+    Purple,
+    Orange,
+    White,
+    Black,
+}
+
+impl Colour {
+    /// Every colour.
+    pub const ALL: [Self; 8] = [
+        Self::Red,
+        Self::Green,
+        Self::Blue,
+        Self::Yellow,
+        Self::Purple,
+        Self::Orange,
+        Self::White,
+        Self::Black,
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Red => "red",
+            Self::Green => "green",
+            Self::Blue => "blue",
+            Self::Yellow => "yellow",
+            Self::Purple => "purple",
+            Self::Orange => "orange",
+            Self::White => "white",
+            Self::Black => "black",
+        }
+    }
+
+    pub(crate) fn rgb(self) -> [f32; 3] {
+        match self {
+            Self::Red => [205.0, 30.0, 35.0],
+            Self::Green => [35.0, 150.0, 55.0],
+            Self::Blue => [40.0, 70.0, 210.0],
+            Self::Yellow => [240.0, 220.0, 40.0],
+            Self::Purple => [135.0, 50.0, 165.0],
+            Self::Orange => [245.0, 135.0, 25.0],
+            Self::White => [242.0, 242.0, 242.0],
+            Self::Black => [20.0, 20.0, 20.0],
+        }
+    }
+}
+
+/// One object of a scene. No two objects of a scene share both shape and colour.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Object {
+    /// Its outline.
+    pub shape: Shape,
+    /// Its colour.
+    pub colour: Colour,
+    /// Whether it is one of the large ones.
+    pub large: bool,
+    /// The character on it.
+    pub character: Option<char>,
+    /// Centre, in pixels from the left.
+    pub x: f32,
+    /// Centre, in pixels from the top.
+    pub y: f32,
+    /// Radius in pixels.
+    pub radius: f32,
+    /// The paint it got: its colour, slightly off.
+    #[serde(skip)]
+    pub(crate) paint: [f32; 3],
+}
+
+/// Objects on a textured background.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scene {
+    /// The objects, in no particular order.
+    pub objects: Vec<Object>,
+    pub(crate) base: [f32; 3],
+    pub(crate) texture: u64,
+}
+
+/// Scene number `index` of a split, and the random numbers to ask questions about it with.
+pub fn scene(split: Split, seed: u64, index: u64) -> (Scene, Rng) {
+    let mut rng = Rng::keyed(&[split as u64, seed, index]);
+    let scene = Scene::draw(&mut rng);
+    (scene, rng)
+}
+
+impl Scene {
+    fn draw(rng: &mut Rng) -> Self {
+        let grey = rng.between(95.0, 165.0);
+        let base = [0; 3].map(|_| grey + rng.between(-22.0, 22.0));
+        let mut scene = Self { objects: Vec::new(), base, texture: rng.next() };
+        let wanted = 2 + rng.below(MOST_OBJECTS - 1);
+        let mut rounds = 0;
+        while scene.objects.len() < wanted {
+            match scene.place(rng) {
+                Some(object) => scene.objects.push(object),
+                // A crowded start leaves no room: begin again rather than ask for less.
+                None if rounds % 50 == 49 => scene.objects.clear(),
+                None => {}
+            }
+            rounds += 1;
+        }
+        scene
+    }
+
+    /// An object unlike the others, in a free place; `None` when no place was found, and the caller
+    /// tries another.
+    fn place(&self, rng: &mut Rng) -> Option<Object> {
+        let shape = *rng.pick(&Shape::ALL)?;
+        let colour = *rng.pick(&Colour::ALL)?;
+        if self.objects.iter().any(|o| (o.shape, o.colour) == (shape, colour)) {
+            return None;
+        }
+        let large = rng.chance(0.4);
+        let radius = if large { rng.between(45.0, 52.0) } else { rng.between(30.0, 36.0) };
+        let character = if rng.chance(LABELLED) { rng.pick(&CHARACTERS).copied() } else { None };
+        let paint = colour.rgb().map(|c| (c + rng.between(-13.0, 13.0)).clamp(0.0, 255.0));
+        let reach = radius * 1.2;
+        (0..ATTEMPTS).find_map(|_| {
+            let [x, y] = [0; 2].map(|_| rng.between(reach + 2.0, SIDE as f32 - reach - 2.0));
+            let free = self
+                .objects
+                .iter()
+                .all(|o| (o.x - x).hypot(o.y - y) > 1.15 * (o.radius + radius) + 4.0);
+            free.then_some(Object { shape, colour, large, character, x, y, radius, paint })
+        })
+    }
+
+    /// For each cell of a `grid` x `grid` raster the object that covers at least `share` of it.
+    pub fn cover(&self, grid: usize, share: f32) -> Vec<Option<usize>> {
+        const SAMPLES: usize = 4;
+        let cell = SIDE as f32 / grid as f32;
+        let covered = |row: usize, column: usize, object: &Object| {
+            let samples = (0..SAMPLES * SAMPLES).filter(|sample| {
+                let at = |index: usize, sample: usize| {
+                    (index as f32 + (sample as f32 + 0.5) / SAMPLES as f32) * cell
+                };
+                let (x, y) = (at(column, sample % SAMPLES), at(row, sample / SAMPLES));
+                object.covers(x, y)
+            });
+            samples.count() as f32 / (SAMPLES * SAMPLES) as f32
+        };
+        let cells = (0..grid * grid).map(|index| {
+            let (row, column) = (index / grid, index % grid);
+            let shares = self.objects.iter().map(|object| covered(row, column, object));
+            let best = shares.enumerate().max_by(|a, b| a.1.total_cmp(&b.1));
+            best.filter(|&(_, found)| found >= share).map(|(object, _)| object)
+        });
+        cells.collect()
+    }
+}
+
+impl Object {
+    /// How the questions name it: colour and shape.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.colour.word(), self.shape.word())
+    }
+
+    /// Whether the point belongs to the object.
+    pub fn covers(&self, x: f32, y: f32) -> bool {
+        let (x, y) = ((x - self.x) / self.radius, (y - self.y) / self.radius);
+        x.abs() < 1.3 && y.abs() < 1.3 && self.shape.distance(x, y) < 0.0
+    }
+
+    /// Left, top, right and bottom of the square around it, in pixels.
+    pub fn bounds(&self) -> [f32; 4] {
+        let reach = self.radius * 1.2;
+        [self.x - reach, self.y - reach, self.x + reach, self.y + reach]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scenes_are_reproducible_and_splits_differ() {
+        assert_eq!(scene(Split::Train, 3, 5).0, scene(Split::Train, 3, 5).0);
+        assert_ne!(scene(Split::Train, 3, 5).0, scene(Split::Benchmark, 3, 5).0);
+        assert_ne!(scene(Split::Train, 3, 5).0, scene(Split::Train, 3, 6).0);
+    }
+
+    #[test]
+    fn objects_are_distinct_inside_and_apart() {
+        let mut counts = [0; MOST_OBJECTS + 1];
+        for index in 0..400 {
+            let scene = scene(Split::Train, 1, index).0;
+            counts[scene.objects.len()] += 1;
+            for (at, a) in scene.objects.iter().enumerate() {
+                assert!(a.bounds().iter().all(|&b| (0.0..SIDE as f32).contains(&b)), "{a:?}");
+                for b in &scene.objects[at + 1..] {
+                    assert_ne!(a.name(), b.name());
+                    assert!((a.x - b.x).hypot(a.y - b.y) > a.radius + b.radius);
+                }
+            }
+        }
+        assert!(counts[2..].iter().all(|&count| count > 30), "{counts:?}");
+    }
+
+    #[test]
+    fn every_object_covers_cells() {
+        for index in 0..100 {
+            let scene = scene(Split::Train, 2, index).0;
+            let cover = scene.cover(24, 0.5);
+            for object in 0..scene.objects.len() {
+                let cells = cover.iter().filter(|&&cell| cell == Some(object)).count();
+                assert!(cells >= 5, "scene {index}, object {object}: {cells} cells");
+            }
+        }
+    }
+}
