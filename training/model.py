@@ -32,6 +32,8 @@ def config(words):
             model_type="llama", vocab_size=vocabulary, hidden_size=128, intermediate_size=352, num_hidden_layers=8,
             num_attention_heads=4, num_key_value_heads=4, max_position_embeddings=2048, rms_norm_eps=1e-5,
             tie_word_embeddings=False, bos_token_id=BOS, eos_token_id=EOS, pad_token_id=PAD,
+            # Slow waves: with 32 numbers per head, most of them must not turn over 600 tokens.
+            rope_parameters={"rope_type": "default", "rope_theta": 1e6},
         ),
         image_token_index=IMAGE, image_seq_length=576, vision_feature_layer=-2,
         vision_feature_select_strategy="default", projector_hidden_act="gelu", tie_word_embeddings=False,
@@ -39,7 +41,12 @@ def config(words):
 
 
 def build(words):
-    """A fresh model. The library's initial deviation of 0.02 is made for widths of thousands; these are 128 and 144."""
+    """A fresh model.
+
+    The library's initial deviation of 0.02 is made for widths of thousands; these are 128 and 144. Queries begin equal
+    to keys, outputs to transposed values and the head to the embeddings: a token first looks for tokens like itself
+    and copies what it finds, which is where looking up an object by its name starts from.
+    """
     model = LlavaForConditionalGeneration(config(words))
     for name, parameter in model.named_parameters():
         if parameter.dim() >= 2 and "position_embedding" not in name:
@@ -52,6 +59,15 @@ def build(words):
         embeddings.patch_embedding.weight.normal_(std=1 / math.sqrt(588))
         embeddings.position_embedding.weight.copy_(positions(embeddings.position_embedding.weight))
         embeddings.class_embedding.normal_(std=0.5)
+        for layer in vision.encoder.layers:
+            attention = layer.self_attn
+            attention.k_proj.weight.copy_(attention.q_proj.weight.normal_(std=0.8 / math.sqrt(144)))
+            attention.out_proj.weight.copy_(0.7 * attention.v_proj.weight.T)
+        for layer in model.model.language_model.layers:
+            attention = layer.self_attn
+            attention.k_proj.weight.copy_(attention.q_proj.weight.normal_(std=1 / math.sqrt(128)))
+            attention.o_proj.weight.copy_(attention.v_proj.weight.T)
+        model.lm_head.weight.copy_(0.2 * model.model.language_model.embed_tokens.weight)
     return model
 
 
@@ -63,7 +79,7 @@ def positions(weight):
     frequency = torch.exp(torch.linspace(0, math.log(1 / 8), quarter))
     row, column = torch.meshgrid(torch.arange(side), torch.arange(side), indexing="ij")
     waves = [f(axis.flatten()[:, None] * frequency) for axis in (row, column) for f in (torch.sin, torch.cos)]
-    table = torch.cat(waves, 1) * 0.5
+    table = torch.cat(waves, 1)
     return torch.cat([torch.randn(1, width) * 0.5, table])
 
 

@@ -17,6 +17,7 @@ def arguments(parser):
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--batch", type=int, required=True, help="pictures per step")
     parser.add_argument("--questions", type=int, default=16, help="questions per picture")
+    parser.add_argument("--focus", nargs="*", default=[], help="kinds of questions of which none is left out")
     parser.add_argument("--rate", type=float, default=1e-3)
     parser.add_argument("--warmup", type=int, default=100)
     parser.add_argument("--final", type=float, default=0.05, help="last learning rate as a share of the first")

@@ -80,3 +80,10 @@ def patch_labels(scene):
     centres = scene.cell[:, 1] * GRID + scene.cell[:, 0]
     labels[centres, 6] = on[centres]
     return labels
+
+
+def focus(scene, kinds, rng):
+    """Drops two thirds of the questions that are of none of the given kinds."""
+    if kinds:
+        scene.questions = [q for q in scene.questions if q[0] in kinds or rng.random() < 1 / 3]
+    return scene

@@ -1,4 +1,4 @@
-"""Stage 2: the tower learns to see, on crops of 12 x 12 patches and then on whole pictures.
+"""Stage 2: the tower learns to see, on pictures of half size (12 x 12 patches) and then of full size (24 x 24).
 
 Per patch it tells shape, colour, character, size and centre of the object there; the class token tells what the
 picture contains, which is the part of a caption in CLIP's training. The heads are thrown away. With `--symbols`
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from model import Words, build
 from run import Run, arguments
-from scenes import GRID, PATCH, patch_labels, stream, vocabulary
+from scenes import GRID, SIDE, patch_labels, stream, vocabulary
 from symbols import SIZES, Symbols
 
 MEAN = torch.tensor([0.48145466, 0.4578275, 0.40821073]) * 255
@@ -23,8 +23,32 @@ CLASSES = [0, 1, 2, 3, 6]
 
 
 def normalise(pixels):
-    """u8 [b, h, w, 3] to what the tower takes."""
+    """[b, h, w, 3] of 0..255 to what the tower takes."""
     return ((torch.from_numpy(pixels).float() - MEAN) / STD).permute(0, 3, 1, 2).contiguous()
+
+
+def whiten(model, source, half):
+    """Sets the patch embedding to the pictures' principal components, each brought to about unit variance.
+
+    Random filters see little but a patch's mean colour; edges and strokes are what shapes and characters are read from.
+    """
+    pixels, labels, _ = whole([next(source) for _ in range(96)], half)
+    on = (labels[..., 0] > 0).flatten()
+    patches = F.unfold(pixels, 14, stride=14).transpose(1, 2).flatten(0, 1)
+    patches = torch.cat([patches[on], patches[~on][:: max(1, int((~on).sum() / on.sum()))]])
+    centred = patches - patches.mean(0)
+    values, vectors = torch.linalg.eigh(centred.T @ centred / len(centred))
+    weight = tower_of(model).embeddings.patch_embedding.weight
+    width = weight.shape[0]
+    filters = vectors[:, -width:].T / (values[-width:, None] + 0.05).sqrt()
+    with torch.no_grad():
+        mix = torch.linalg.qr(torch.randn(width, width))[0]
+        weight.copy_((mix @ filters).view_as(weight))
+
+
+def tower_of(model):
+    vision = model.model.vision_tower
+    return getattr(vision, "vision_model", vision)
 
 
 class Heads(torch.nn.Module):
@@ -38,14 +62,17 @@ class Heads(torch.nn.Module):
 
 
 def tower(model, pixels, places):
-    """Features of the selected block, [b, 1 + patches, d]; `places` [b, patches] are the patches' numbers."""
-    vision = model.model.vision_tower
-    vision = getattr(vision, "vision_model", vision)
+    """Features of the selected block, [b, 1 + patches, d].
+
+    `places` [b, patches, k] are the numbers of the k places of the 24 x 24 raster a patch covers; their position
+    vectors are averaged.
+    """
+    vision = tower_of(model)
     e = vision.embeddings
     patches = e.patch_embedding(pixels).flatten(2).transpose(1, 2)
     hidden = torch.cat([e.class_embedding.expand(len(pixels), 1, -1), patches], 1)
     table = e.position_embedding.weight
-    hidden = hidden + torch.cat([table[:1].expand(len(pixels), 1, -1), table[1 + places]], 1)
+    hidden = hidden + torch.cat([table[:1].expand(len(pixels), 1, -1), table[1 + places].mean(2)], 1)
     hidden = vision.pre_layrnorm(hidden)
     for layer in vision.encoder.layers[:-1]:
         out = layer(hidden, attention_mask=None)
@@ -53,18 +80,27 @@ def tower(model, pixels, places):
     return hidden
 
 
-def crops(scenes, side, rng):
-    """A window of side x side patches around some object of each scene: pixels, labels, places."""
-    pixels, labels, places = [], [], []
-    for scene in scenes:
-        column, row = scene.cell[rng.integers(len(scene.cell))] - side // 2 + rng.integers(-3, 4, 2)
-        column, row = (int(np.clip(at, 0, GRID - side)) for at in (column, row))
-        window = np.s_[row * PATCH : (row + side) * PATCH, column * PATCH : (column + side) * PATCH]
-        pixels.append(scene.pixels[window])
-        place = (np.arange(row, row + side)[:, None] * GRID + np.arange(column, column + side)).ravel()
-        labels.append(patch_labels(scene)[place])
-        places.append(place)
-    return np.stack(pixels), torch.from_numpy(np.stack(labels)), torch.from_numpy(np.stack(places))
+def whole(scenes, half):
+    """Pixels, labels and places of whole pictures, at half size if wanted."""
+    pixels = np.stack([scene.pixels for scene in scenes])
+    labels = np.stack([patch_labels(scene) for scene in scenes])
+    places = np.arange(GRID * GRID)[:, None]
+    if half:
+        side = SIDE // 2
+        pixels = pixels.reshape(-1, side, 2, side, 2, 3).mean((2, 4), dtype=np.float32)
+        squares = np.arange(GRID * GRID).reshape(GRID // 2, 2, GRID // 2, 2)
+        places = squares.transpose(0, 2, 1, 3).reshape(-1, 4)
+        labels = merged(labels[:, places])
+    return normalise(pixels), torch.from_numpy(labels), torch.from_numpy(places)[None].expand(len(scenes), -1, -1)
+
+
+def merged(labels):
+    """Labels of four patches as those of one: an object where at least two show it, a centre where one is."""
+    on = labels[..., 0] > 0
+    first = np.take_along_axis(labels, on.argmax(2)[..., None, None], 2)[:, :, 0]
+    out = first * (on.sum(2) >= 2)[..., None]
+    out[..., 6] = labels[..., 6].max(2) * (out[..., 0] > 0)
+    return out
 
 
 def weighted(loss, on):
@@ -83,8 +119,8 @@ def seeing(heads, features, labels, places):
         total = total + weighted(loss, on) * (2.0 if name in ("character", "centre") else 1.0)
         asked = on & (target > 0)
         parts[f"p_{name}"] = (logits.argmax(-1) == target)[asked].float().mean()
-    own = torch.stack([places % GRID, places // GRID], -1)
-    offset = (labels[..., 4:6] - 1 - own).float() / 4
+    own = torch.stack([places % GRID, places // GRID], -1).float().mean(2)
+    offset = (labels[..., 4:6] - 1 - own) / 4
     total = total + F.smooth_l1_loss(heads.offset(patches)[on], offset[on])
     present = torch.cat([F.one_hot(labels[..., i], SIZES[i])[:, :, 1:].amax(1) for i in (0, 1, 2)], -1)
     total = total + F.binary_cross_entropy_with_logits(heads.picture(features[:, 0]), present.float())
@@ -93,7 +129,8 @@ def seeing(heads, features, labels, places):
 
 def matching(model, symbols, features, labels, places):
     """Distance of the projected patches from the symbols, as a share of the symbols' variance."""
-    target = symbols(labels, places).detach()
+    with torch.no_grad():
+        target = symbols(labels, places[..., 0], model.model.language_model.embed_tokens)
     found = model.model.multi_modal_projector(features[:, 1:])
     error = (found - target).pow(2).mean(-1) / target.var()
     return weighted(error, labels[..., 0] > 0)
@@ -101,7 +138,7 @@ def matching(model, symbols, features, labels, places):
 
 def main():
     parser = arguments(argparse.ArgumentParser(description=__doc__))
-    parser.add_argument("--side", type=int, default=12, help="patches per side of a crop, 24 for the whole picture")
+    parser.add_argument("--half", action="store_true", help="pictures of half size, 12 x 12 patches")
     parser.add_argument("--init", help="state of an earlier run of this stage")
     parser.add_argument("--symbols", help="state of stage 1")
     options = parser.parse_args()
@@ -116,16 +153,19 @@ def main():
         state = torch.load(options.init, weights_only=True)["modules"]
         for name, module in modules.items():
             module.load_state_dict(state[name])
+    else:
+        whiten(model, stream(options.scenes, options.seed + 500, 0), options.half)
     symbols = None
     if options.symbols:
-        symbols = Symbols(model.config.text_config.hidden_size)
-        symbols.load_state_dict(torch.load(options.symbols, weights_only=True)["modules"]["symbols"])
+        state = torch.load(options.symbols, weights_only=True)["modules"]
+        model.model.language_model.load_state_dict(state["language"])
+        symbols = Symbols(words, model.model.language_model.embed_tokens)
+        symbols.load_state_dict(state["symbols"])
     run = Run(options, modules)
-    rng = np.random.default_rng(options.seed + run.step)
     source = stream(options.scenes, options.seed + 1000, 0, first=run.seen)
     while run.unfinished():
-        pixels, labels, places = crops([next(source) for _ in range(options.batch)], options.side, rng)
-        features = tower(model, normalise(pixels), places)
+        pixels, labels, places = whole([next(source) for _ in range(options.batch)], options.half)
+        features = tower(model, pixels, places)
         loss, parts = seeing(modules["heads"], features, labels, places)
         if symbols is not None:
             parts["match"] = matching(model, symbols, features, labels, places)

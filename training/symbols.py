@@ -9,20 +9,28 @@ SIZES = [1 + len(SHAPES), 1 + len(COLOURS), 1 + len(CHARACTERS), 3, 1 + GRID, 1 
 
 
 class Symbols(torch.nn.Module):
-    """Embeddings of a patch's labels and of its own place."""
+    """Vectors of a patch's labels and of its own place; shapes, colours and characters are the words' own."""
 
-    def __init__(self, width):
+    def __init__(self, words, table):
         super().__init__()
+        width = table.weight.shape[1]
         self.labels = torch.nn.ModuleList([torch.nn.Embedding(size, width) for size in SIZES])
         self.row = torch.nn.Embedding(GRID, width)
         self.column = torch.nn.Embedding(GRID, width)
-        for table in self.parameters():
-            torch.nn.init.normal_(table, std=0.4)
+        for vectors in self.parameters():
+            torch.nn.init.normal_(vectors, std=0.25)
+        self.names = [
+            torch.tensor([words.index[name] for name in names]) for names in (SHAPES, COLOURS, CHARACTERS)
+        ]
 
-    def forward(self, labels, places):
+    def forward(self, labels, places, table):
         total = self.row(places // GRID) + self.column(places % GRID)
-        for index, table in enumerate(self.labels):
-            total = total + table(labels[..., index])
+        for index, own in enumerate(self.labels):
+            label = labels[..., index]
+            total = total + own(label)
+            if index < len(self.names):
+                word = table(self.names[index][(label - 1).clamp(min=0)])
+                total = total + word * (label > 0)[..., None]
         return total
 
 

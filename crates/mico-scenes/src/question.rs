@@ -230,12 +230,18 @@ fn pair(scene: &Scene, rng: &mut Rng) -> Option<(usize, usize)> {
 fn compare(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     let yes = rng.chance(0.5);
     let sizes = rng.chance(0.5);
+    // Mostly `larger`: were both words as frequent, neither word nor size alone would tell anything,
+    // and learning would have nowhere to start.
+    let larger = rng.chance(0.8);
     let mut find = |yes: bool| {
         (0..TRIES).find_map(|_| {
             let (first, second) = pair(scene, rng)?;
             let (a, b) = (&scene.objects[first], &scene.objects[second]);
-            let text =
-                if sizes { compare_sizes(a, b, yes) } else { compare_colours(scene, a, b, yes) };
+            let text = if sizes {
+                compare_sizes(a, b, larger, yes)
+            } else {
+                compare_colours(scene, a, b, yes)
+            };
             Some(question(Kind::Compare, text?, yes_no(yes), &[first, second]))
         })
     };
@@ -244,10 +250,10 @@ fn compare(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     other.map(|_| asked)
 }
 
-fn compare_sizes(a: &Object, b: &Object, yes: bool) -> Option<String> {
-    let word = if a.large == yes { "larger" } else { "smaller" };
-    let text = format!("Is the {} {word} than the {}?", a.name(), b.name());
-    (a.large != b.large).then_some(text)
+fn compare_sizes(a: &Object, b: &Object, larger: bool, yes: bool) -> Option<String> {
+    let word = if larger { "larger" } else { "smaller" };
+    let holds = a.large != b.large && (a.large == larger) == yes;
+    holds.then(|| format!("Is the {} {word} than the {}?", a.name(), b.name()))
 }
 
 fn compare_colours(scene: &Scene, a: &Object, b: &Object, yes: bool) -> Option<String> {

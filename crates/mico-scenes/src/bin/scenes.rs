@@ -1,5 +1,6 @@
 //! Writes scenes: as a stream of records for training, or as PNG files to look at.
 
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use mico_scenes::{KINDS, Question, Rng, Scene, Split, ask, scene, vocabulary, wr
 
 const USAGE: &str = "usage: scenes vocabulary
        scenes stream SEED FIRST COUNT QUESTIONS [--no-pixels]   (training split, records on stdout)
-       scenes png SEED FIRST COUNT FOLDER                       (benchmark split)";
+       scenes pictures SEED FIRST COUNT FOLDER                  (benchmark split, PNG and items.jsonl)";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -56,18 +57,20 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
             }
             Ok(out.flush()?)
         }
-        ["png", seed, first, count, folder] => {
+        ["pictures", seed, first, count, folder] => {
+            let folder = PathBuf::from(folder);
+            let mut items = BufWriter::new(File::create(folder.join("items.jsonl"))?);
             for index in span(first, count)? {
                 let (scene, mut rng) = scene(Split::Benchmark, number(seed)?, index);
-                let path = PathBuf::from(folder).join(format!("scene-{index}.png"));
+                let name = format!("scene-{index}.png");
                 let png = scene.render().to_png().map_err(io::Error::other)?;
-                std::fs::write(&path, png)?;
-                println!("{}", path.display());
-                for Question { text, answer, .. } in several(&scene, &mut rng, KINDS.len()) {
-                    println!("  {text} {answer}");
+                std::fs::write(folder.join(&name), png)?;
+                for question in several(&scene, &mut rng, KINDS.len()) {
+                    let item = serde_json::json!({ "image": name, "item": question });
+                    writeln!(items, "{item}")?;
                 }
             }
-            Ok(())
+            Ok(items.flush()?)
         }
         _ => Err(Failure::Usage("not understood".into())),
     }
