@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use mico_engine::hub::{self, Event, HubOptions, ModelRef};
-use mico_engine::{Engine, EngineOptions, PromptStyle, Switches};
+use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Switches};
 use mico_model::{LoadOptions, LoadReport, Precision, Progress, QuantKind};
 
 use crate::failure::Failure;
@@ -36,6 +36,29 @@ pub(crate) struct ModelArgs {
     /// A choice the paper leaves open, such as `position_mode=compact`.
     #[arg(long = "switch", env = "MICO_SWITCH", value_name = "NAME=VALUE", value_delimiter = ',')]
     pub(crate) switches: Vec<String>,
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
+}
+
+/// How large an image may become.
+#[derive(Debug, Args)]
+pub(crate) struct LimitArgs {
+    /// Fewest pixels an image is resized to, in place of the checkpoint's own limit.
+    #[arg(long, env = "MICO_MIN_PIXELS", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    min_pixels: Option<u64>,
+    /// Most pixels an image is resized to, in place of the checkpoint's own limit.
+    #[arg(long, env = "MICO_MAX_PIXELS", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max_pixels: Option<u64>,
+    /// Most tiles an image is cut into, in place of the checkpoint's own limit.
+    #[arg(long, env = "MICO_MAX_TILES", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tiles: Option<u32>,
+}
+
+impl LimitArgs {
+    fn limits(&self) -> ImageLimits {
+        let Self { min_pixels, max_pixels, max_tiles } = *self;
+        ImageLimits { min_pixels, max_pixels, max_tiles }
+    }
 }
 
 fn quantisation(text: &str) -> Result<QuantKind, String> {
@@ -79,6 +102,7 @@ impl ModelArgs {
             },
             switches: self.switches()?,
             style: self.prompt_style,
+            limits: self.limits.limits(),
             ..EngineOptions::default()
         };
         let opened = Engine::open(&folder, &options);

@@ -7,9 +7,11 @@ use candle_core::{Device, Tensor};
 use crate::error::{Error, Result};
 use crate::pruner::Features;
 
-/// Tensors by name: `pixel_values` `[views,3,h,w]` (views of all images), `stage1.features` `[N0,d]`
+/// Tensors by name: `pixel_values` `[views,3,h,w]` or `[patches,values]` (of all images),
+/// `stage1.features` `[N0,d]`
 /// and `stage1.reliability` `[N0]` (zeros for tokens that are no patch), `visual_embeds` `[N0,d]`
-/// (projected, before pruning), `position_ids` (of the tokens that enter block 1),
+/// (projected, before pruning), `position_ids` (of the tokens that enter block 1; `[n]`, or `[3,n]`
+/// where positions have three axes),
 /// `stage2.features` `[N1,d]`, `stage2.relevance` `[N1]`, `first_logits` `[vocabulary]`.
 #[derive(Debug, Clone, Default)]
 pub struct Dump {

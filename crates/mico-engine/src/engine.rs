@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::generate::Sink;
-use crate::preprocess::{Preprocessor, read_preprocessing};
+use crate::preprocess::{ImageLimits, Preprocessor, read_preprocessing};
 use crate::prompt::{ChatTemplate, Message, PromptStyle, encode, image_token_text, pieces};
 use crate::pruner::Pruning;
 use crate::request::{ImageInput, Outcome, Request};
@@ -30,6 +30,8 @@ pub struct EngineOptions<'a> {
     pub style: Option<PromptStyle>,
     /// What an image may cost and what becomes of transparency.
     pub decode: DecodeOptions,
+    /// How large an image may become, in place of what the checkpoint says.
+    pub limits: ImageLimits,
 }
 
 /// A model ready to answer. It holds no state of any conversation.
@@ -43,6 +45,7 @@ pub struct Engine {
     pub(crate) ends: Vec<u32>,
     pub(crate) processor: Preprocessor,
     preprocessing: PreprocessorConfig,
+    limits: ImageLimits,
     template: Option<ChatTemplate>,
     style: PromptStyle,
     decode: DecodeOptions,
@@ -52,7 +55,7 @@ pub struct Engine {
 /// What an engine is made of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Description {
-    /// `llava`, `llava_next`.
+    /// `llava`, `llava_next`, `qwen2_5_vl`, ...
     pub family: &'static str,
     /// The published model with this shape and schedule, if it is one.
     pub preset: Option<&'static str>,
@@ -72,8 +75,8 @@ pub struct Description {
     pub image_token_id: u32,
     /// Ids that end an answer.
     pub end_token_ids: Vec<u32>,
-    /// Patches of one view.
-    pub patches_per_view: usize,
+    /// Visual tokens of one view, where the tower's input has one size.
+    pub tokens_per_view: Option<usize>,
     /// Whether texts can be used.
     pub tokenizer: bool,
     /// Where the chat template was found.
@@ -101,6 +104,7 @@ impl Engine {
         };
         let preprocessing = read_preprocessing(folder, model.config())?;
         let mut engine = Self::from_parts(model, tokenizer, preprocessing, options.switches)?;
+        engine.set_limits(options.limits)?;
         engine.missing = format!("{} does not exist", folder.join(TOKENIZER_FILE).display());
         engine.decode = options.decode;
         if template.is_some() {
@@ -124,13 +128,19 @@ impl Engine {
         ends.extend(named.filter(|id| !config.eos_token_ids.contains(id)));
         Ok(Self {
             schedule: ModelSchedule::of(config)?,
-            processor: Preprocessor::new(config, &preprocessing, &switches)?,
+            processor: Preprocessor::new(
+                config,
+                &preprocessing,
+                &switches,
+                &ImageLimits::default(),
+            )?,
             style: PromptStyle::without_template(config),
             model,
             tokenizer,
             switches,
             ends,
             preprocessing,
+            limits: ImageLimits::default(),
             template: None,
             decode: DecodeOptions::default(),
             missing: "the engine was built without one".into(),
@@ -139,9 +149,20 @@ impl Engine {
 
     /// Exchanges the switches.
     pub fn set_switches(&mut self, switches: Switches) -> Result<()> {
-        self.processor = Preprocessor::new(self.model.config(), &self.preprocessing, &switches)?;
+        self.processor = self.preprocessor(&switches, &self.limits)?;
         self.switches = switches;
         Ok(())
+    }
+
+    /// Exchanges the limits on image sizes.
+    pub fn set_limits(&mut self, limits: ImageLimits) -> Result<()> {
+        self.processor = self.preprocessor(&self.switches, &limits)?;
+        self.limits = limits;
+        Ok(())
+    }
+
+    fn preprocessor(&self, switches: &Switches, limits: &ImageLimits) -> Result<Preprocessor> {
+        Preprocessor::new(self.model.config(), &self.preprocessing, switches, limits)
     }
 
     /// Exchanges the prompt style.
@@ -190,7 +211,7 @@ impl Engine {
             max_positions: config.decoder.max_positions,
             image_token_id: config.image_token_id,
             end_token_ids: self.ends.clone(),
-            patches_per_view: config.vision.patches(),
+            tokens_per_view: config.vision.tokens_per_view(),
             tokenizer: self.tokenizer.is_some(),
             template: self.template.as_ref().map(|template| template.file().to_owned()),
             prompt_style: self.style.name(),

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use mico_vision::ParamError;
 use mico_vision::decode::DecodeError;
-use mico_vision::llava::ParamError;
 use mico_vision::preprocessor_config::ConfigError;
 
 /// The longest text file beside the weights that is read.

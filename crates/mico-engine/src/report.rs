@@ -90,12 +90,14 @@ impl Report<'_> {
     }
 }
 
-/// The tensors of a turn.
-pub(crate) fn dump(images: &[SeenImage], filled: &Prefilled) -> Result<Dump> {
+/// The tensors of a turn; `spatial` says whether positions have three axes.
+pub(crate) fn dump(images: &[SeenImage], filled: &Prefilled, spatial: bool) -> Result<Dump> {
     let mut dump = Dump::default();
-    let join = |of: fn(&SeenImage) -> Tensor| images.iter().map(of).collect::<Vec<_>>();
-    dump.join("pixel_values", &join(|image| image.pixels.clone()))?;
-    dump.join("visual_embeds", &join(|image| image.embeds.clone()))?;
+    let join = |of: fn(&SeenImage) -> Option<&Tensor>| {
+        images.iter().filter_map(of).cloned().collect::<Vec<_>>()
+    };
+    dump.join("pixel_values", &join(|image| image.pixels.as_ref()))?;
+    dump.join("visual_embeds", &join(|image| Some(&image.embeds)))?;
     let features = images.iter().filter_map(|image| image.features.as_ref());
     let features = features.map(Features::to_tensor).collect::<Result<Vec<_>>>()?;
     dump.join("stage1.features", &features)?;
@@ -104,8 +106,12 @@ pub(crate) fn dump(images: &[SeenImage], filled: &Prefilled) -> Result<Dump> {
     if !reliability.is_empty() {
         dump.vector("stage1.reliability", &reliability)?;
     }
-    let positions: Vec<i64> = filled.position_ids.iter().map(|&id| i64::from(id)).collect();
-    dump.put("position_ids", Tensor::new(positions, &Device::Cpu)?);
+    let axes = if spatial { 3 } else { 1 };
+    let ids = &filled.position_ids;
+    let along = |axis: usize| ids.iter().map(move |id| i64::from(id.axes()[axis]));
+    let positions: Vec<i64> = (0..axes).flat_map(along).collect();
+    let positions = Tensor::from_vec(positions, (axes, ids.len()), &Device::Cpu)?;
+    dump.put("position_ids", if spatial { positions } else { positions.squeeze(0)? });
     if let Some(features) = &filled.observed.features {
         dump.rows("stage2.features", features)?;
     }

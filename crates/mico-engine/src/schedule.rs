@@ -12,7 +12,7 @@ pub struct ModelSchedule {
     /// How budgets become counts.
     pub policy: Policy,
     /// The published model it was calibrated for; `None` if its refinement block was scaled from the
-    /// family's 7B model to another number of decoder blocks.
+    /// family's published model to another number of decoder blocks.
     pub preset: Option<&'static str>,
 }
 
@@ -26,6 +26,11 @@ impl ModelSchedule {
         let name = match config.family {
             Family::Llava => "llava-1.5-7b",
             Family::LlavaNext => "llava-next-7b",
+            Family::Qwen25Vl => "qwen2.5-vl-7b",
+            Family::Qwen3Vl => "qwen3-vl-8b",
+            Family::Qwen35 => "qwen3.5-9b",
+            Family::InternVl => "internvl3-8b",
+            Family::LlavaVideo => "llava-video-7b",
         };
         let known = preset(name).ok_or_else(|| Error::Unknown {
             what: "schedule preset",

@@ -7,7 +7,7 @@ use mico_vision::layout::VisualLayout;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::generate::{Decoded, Decoding, Generation, Sink, check_finite, decode};
-use crate::layout::PromptLayout;
+use crate::layout::{Extent, PromptLayout};
 use crate::pipeline::{SeenImage, Turn, prefill, see, stage1};
 use crate::prompt::{Message, Role};
 use crate::pruner::{Plan, PlanRequest, Pruning, Stage1Signals};
@@ -26,6 +26,8 @@ pub struct Session {
     caches: Caches,
     /// Logical position of the next token.
     position: u32,
+    /// Tokens so far, unpruned; equal to the position where positions are one number.
+    length: usize,
     /// End of the last answer, not yet in the caches.
     pending: Option<u32>,
     /// All messages so far; empty if the conversation is one of token ids.
@@ -49,6 +51,7 @@ impl Session {
             pruning,
             caches: engine.model.decoder().new_caches(),
             position: 0,
+            length: 0,
             pending: None,
             history: Vec::new(),
             turns: 0,
@@ -115,7 +118,8 @@ impl Session {
         let logits: Vec<f32> = filled.logits.to_vec1()?;
         check_finite(&logits, 0)?;
         let first_logits = LogitsTrace::new(&logits);
-        let room = engine.longest().saturating_sub(filled.next_position as usize);
+        let length = self.length + prepared.layout.len();
+        let room = engine.longest().saturating_sub(length);
         let generation = Generation {
             max_new_tokens: request.generation.max_new_tokens.min(room),
             ..request.generation.clone()
@@ -129,7 +133,8 @@ impl Session {
             position: filled.next_position,
         };
         let decoded = timed(&mut seconds.decode, || decode(decoding, &mut self.caches, sink))?;
-        let dump = request.dump.then(|| dump(&prepared.images, &filled)).transpose()?;
+        let spatial = engine.model.config().decoder.rope.axes.is_spatial();
+        let dump = request.dump.then(|| dump(&prepared.images, &filled, spatial)).transpose()?;
         let report = Report {
             layout: &prepared.layout,
             images: &prepared.images,
@@ -140,7 +145,7 @@ impl Session {
             first_logits,
         };
         let outcome = report.finish(engine, &decoded, seconds, dump);
-        self.commit(prepared, decoded);
+        self.commit(prepared, decoded, length);
         Ok(outcome)
     }
 
@@ -166,7 +171,7 @@ impl Session {
         for (index, image) in request.images.iter().enumerate() {
             processed.push(timed(&mut seconds.preprocess, || {
                 let image = engine.decode_image(index, image)?;
-                Ok::<_, Error>(engine.processor.process(&image, packing))
+                engine.processor.process(&image, packing)
             })?);
         }
         let layouts: Vec<&VisualLayout> = processed.iter().map(|image| &image.layout).collect();
@@ -177,15 +182,20 @@ impl Session {
             pool: self.pruning.pool,
             relevance: engine.switches.relevance,
         })?;
-        let sizes: Vec<usize> = layouts.iter().map(|layout| layout.len()).collect();
-        let layout = PromptLayout::expand(&ids, config.image_token_id, &sizes)?.after(self.pending);
-        check_length(self.position as usize + layout.len(), engine.longest())?;
+        let spatial = config.decoder.rope.axes.is_spatial();
+        let extent = |layout: &&VisualLayout| {
+            if spatial { Extent::grid(layout) } else { Extent::line(layout.len()) }
+        };
+        let extents: Vec<Extent> = layouts.iter().map(extent).collect();
+        let layout = PromptLayout::expand(&ids, config.image_token_id, &extents)?;
+        let layout = layout.after(self.pending);
+        check_length(self.length + layout.len(), engine.longest())?;
         let all = Stage1Signals { features: true, reliability: true };
         let declared = plan.stage1.as_ref().map_or_else(Default::default, |plan| plan.signals);
         let signals = if request.dump { all } else { declared };
         let images = processed
             .into_iter()
-            .map(|image| see(&engine.model, image, signals, seconds))
+            .map(|image| see(&engine.model, image, signals, request.dump, seconds))
             .collect::<Result<_>>()?;
         Ok(Prepared { layout, images, plan, policy, history })
     }
@@ -218,7 +228,9 @@ impl Session {
     }
 
     /// Takes a finished turn into the conversation.
-    fn commit(&mut self, prepared: Prepared, decoded: Decoded) {
+    fn commit(&mut self, prepared: Prepared, decoded: Decoded, length: usize) {
+        // All tokens of the answer are in the caches, but for one that may be pending.
+        self.length = length + decoded.ids.len() - usize::from(decoded.pending.is_some());
         self.position = decoded.position;
         self.pending = decoded.pending;
         self.turns += 1;

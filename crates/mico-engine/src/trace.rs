@@ -40,7 +40,7 @@ pub struct Trace {
 /// The model of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ModelTrace {
-    /// `llava`, `llava_next`.
+    /// `llava`, `llava_next`, `qwen2_5_vl`, ...
     pub family: &'static str,
     /// Decoder blocks L.
     pub layers: usize,

@@ -7,7 +7,8 @@ use std::path::Path;
 
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Engine, EngineOptions, Error, Generation, ImageInput, Prompt, PromptStyle, Request, Switches,
+    Engine, EngineOptions, Error, Generation, ImageInput, ImageLimits, Prompt, PromptStyle,
+    Request, Switches,
 };
 use mico_model::{Model, Preset, SyntheticOptions};
 use mico_select::schedule::Budget;
@@ -245,13 +246,8 @@ fn logits_that_are_no_numbers() {
 #[test]
 fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     let mut config = Preset::find("llava-1.5-7b").unwrap().config();
-    config.vision = mico_model::config::ClipConfig {
-        hidden_size: 16,
-        intermediate_size: 16,
-        blocks: 2,
-        heads: 2,
-        ..config.vision
-    };
+    let clip = &mut config.vision.llava_mut().unwrap().clip;
+    (clip.hidden_size, clip.intermediate_size, clip.blocks, clip.heads) = (16, 16, 2, 2);
     config.decoder.hidden_size = 16;
     config.decoder.intermediate_size = 16;
     config.decoder.heads = 2;
@@ -274,4 +270,14 @@ fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     assert_eq!(outcome.trace.stage2.unwrap().kept.len(), 46);
     assert_eq!(outcome.trace.cache_lengths[6..8], [Some(131), Some(49)]);
     assert_eq!(outcome.answer.ids.len(), 2);
+    // A tower of one input size knows no other.
+    let mut engine = engine;
+    for limits in [
+        ImageLimits { min_pixels: Some(9), ..ImageLimits::default() },
+        ImageLimits { max_pixels: Some(9), ..ImageLimits::default() },
+        ImageLimits { max_tiles: Some(9), ..ImageLimits::default() },
+    ] {
+        let error = engine.set_limits(limits).unwrap_err().to_string();
+        assert!(error.contains("is 9") && error.contains("llava"), "{error}");
+    }
 }

@@ -7,7 +7,9 @@
 use std::time::Instant;
 
 use candle_core::{DType, Device, Tensor};
-use mico_model::{Model, ModelConfig, Precision, Preset, QuantKind, SyntheticOptions, VisionTaps};
+use mico_model::{
+    Grid, Model, ModelConfig, Pixels, Precision, Preset, QuantKind, SyntheticOptions, VisionTaps,
+};
 
 fn mid() -> mico_model::Result<ModelConfig> {
     let mut config = Preset::find("llava-1.5-7b")?.config();
@@ -38,17 +40,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (model, _) = Model::synthetic(config, &options)?;
     let build = start.elapsed().as_secs_f64();
 
-    let side = model.config().vision.image_size;
-    let pixels = Tensor::randn(0.0_f32, 1.0, (1, 3, side, side), &Device::Cpu)?;
+    let vision = model.config().vision.llava().ok_or("only LLaVA's tower has one input size")?;
+    let (side, grid) = (vision.clip.image_size, vision.clip.grid());
+    let values = Tensor::randn(0.0_f32, 1.0, (1, 3, side, side), &Device::Cpu)?;
+    let pixels = Pixels { values, grids: vec![Grid { rows: grid, columns: grid }] };
     let decoder = model.decoder();
     let ids: Vec<u32> = (0..text as u32).map(|i| 3 + i % 1000).collect();
     let (mut vision, mut project, mut prefill, mut decode) = (vec![], vec![], vec![], vec![]);
     for _ in 0..runs.max(1) {
         let start = Instant::now();
-        let seen = model.encode_images(&pixels, VisionTaps { cls_attention: true })?;
+        let seen = model.encode(&pixels, VisionTaps::ALL)?;
         vision.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
-        let visual = model.project(&seen.features.get(0)?)?;
+        let visual = model.embed(&seen)?.embeds;
         project.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
         let hidden = Tensor::cat(&[&visual, &decoder.embed(&ids)?.to_dtype(DType::F32)?], 0)?;
@@ -69,7 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{{\"model\":\"{name}\",\"format\":\"{format}\",\"tokens\":{},\"build\":{build:.2},\
          \"vision\":{:.4},\"projector\":{:.4},\"prefill\":{:.4},\"decode\":{:.4},\
          \"decoder_bytes\":{}}}",
-        model.config().vision.patches() + text,
+        pixels.tokens() + text,
         median(vision),
         median(project),
         median(prefill),

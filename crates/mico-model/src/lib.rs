@@ -1,4 +1,4 @@
-//! The models MiCo prunes: vision tower, projector and one generic decoder on candle tensors,
+//! The models MiCo prunes: vision towers, projectors and one generic decoder on candle tensors,
 //! loaded from published checkpoints or built with random weights.
 //!
 //! This crate knows tensors and files. It knows nothing of images, prompts or pruning policy:
@@ -6,6 +6,7 @@
 //! shows the caller the attention it asks for and nothing more.
 //!
 //! ```
+//! use mico_model::vision::{Grid, Pixels};
 //! use mico_model::{Model, Preset, SyntheticOptions, Tap, VisionTaps};
 //! use mico_model::{Normalisation, text_to_visual_attention};
 //! use candle_core::{Device, Tensor, DType};
@@ -13,12 +14,14 @@
 //! # fn main() -> mico_model::Result<()> {
 //! // A toy of LLaVA-1.5's make.
 //! let mut config = Preset::find("llava-1.5-7b")?.config();
-//! config.vision.hidden_size = 32;
-//! config.vision.intermediate_size = 64;
-//! config.vision.blocks = 3;
-//! config.vision.heads = 4;
-//! config.vision.image_size = 28;
-//! config.vision.patch_size = 7;
+//! if let Some(vision) = config.vision.llava_mut() {
+//!     vision.clip.hidden_size = 32;
+//!     vision.clip.intermediate_size = 64;
+//!     vision.clip.blocks = 3;
+//!     vision.clip.heads = 4;
+//!     vision.clip.image_size = 28;
+//!     vision.clip.patch_size = 7;
+//! }
 //! config.decoder.hidden_size = 32;
 //! config.decoder.intermediate_size = 64;
 //! config.decoder.blocks = 4;
@@ -29,9 +32,11 @@
 //! let (model, _) = Model::synthetic(config, &SyntheticOptions::default())?;
 //!
 //! // Image to embeddings.
-//! let pixels = Tensor::zeros((1, 3, 28, 28), DType::F32, &Device::Cpu)?;
-//! let seen = model.encode_images(&pixels, VisionTaps { cls_attention: true })?;
-//! let visual = model.project(&seen.features)?.get(0)?;
+//! let values = Tensor::zeros((1, 3, 28, 28), DType::F32, &Device::Cpu)?;
+//! let pixels = Pixels { values, grids: vec![Grid { rows: 4, columns: 4 }] };
+//! let seen = model.encode(&pixels, VisionTaps::ALL)?;
+//! assert_eq!(seen.features.as_ref().map(Tensor::dims), Some(&[16, 32][..]));
+//! let visual = model.embed(&seen)?.embeds;
 //!
 //! // One text token before the 16 visual ones and two after; blocks #1 and #2.
 //! let decoder = model.decoder();
@@ -64,6 +69,7 @@ pub mod checkpoint;
 pub mod config;
 mod decoder;
 mod error;
+mod family;
 mod linear;
 mod model;
 mod norm;
@@ -79,14 +85,15 @@ mod weights;
 
 pub use cache::Caches;
 pub use config::{Family, ModelConfig};
-pub use decoder::{Decoder, QkTap, RunOutput, Tap};
+pub use decoder::{Decoder, DeepStack, QkTap, RunOutput, Tap, Tokens};
 pub use error::{Error, Result};
+pub use family::VisionSide;
 pub use model::{LoadOptions, LoadReport, Model};
 pub use presets::{PRESETS, Preset};
 pub use projector::Projector;
 pub use quant::{QuantKind, QuantNote};
 pub use relevance::{Normalisation, attention_row, text_to_visual_attention};
-pub use rope::Positions;
+pub use rope::{Position, Positions};
 pub use synthetic::SyntheticOptions;
-pub use vision::{VisionOutput, VisionTaps};
+pub use vision::{Embedded, Encoded, Grid, Pixels, VisionTaps};
 pub use weights::{Precision, Progress, ProgressFn};

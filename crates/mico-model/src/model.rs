@@ -1,21 +1,17 @@
-//! A whole model: LLaVA-1.5 and LLaVA-NeXT put together from their parts.
-//!
-//! Both families are a CLIP tower, a two-layer projector and a decoder; LLaVA-NeXT adds the
-//! embedding that ends a row of its native packing.
+//! A whole model: a family's vision side and the decoder.
 
 use std::path::{Path, PathBuf};
 
-use candle_core::{Device, Tensor};
+use candle_core::Device;
 
-use crate::checkpoint::{CheckpointSource, Part};
-use crate::config::{Family, ModelConfig};
+use crate::checkpoint::CheckpointSource;
+use crate::config::ModelConfig;
 use crate::decoder::Decoder;
 use crate::error::Result;
-use crate::projector::Projector;
+use crate::family::{self, VisionSide};
 use crate::quant::{QuantKind, QuantNote};
 use crate::synthetic::{SyntheticOptions, SyntheticSource};
-use crate::vision::clip::ClipTower;
-use crate::vision::{VisionOutput, VisionTaps};
+use crate::vision::{Embedded, Encoded, Pixels, VisionTaps};
 use crate::weights::{Builder, Precision, ProgressFn};
 
 /// How to load a model.
@@ -54,22 +50,20 @@ pub struct LoadReport {
     pub quantisation: Vec<QuantNote>,
 }
 
-/// Tower, projector and decoder.
+/// Vision side and decoder.
 #[derive(Debug)]
 pub struct Model {
     config: ModelConfig,
-    vision: ClipTower,
-    projector: Projector,
+    vision: Box<dyn VisionSide>,
     decoder: Decoder,
-    image_newline: Option<Tensor>,
 }
 
 impl Model {
     /// Loads a model folder.
     pub fn load(folder: &Path, options: &LoadOptions) -> Result<(Self, LoadReport)> {
         let config = ModelConfig::read(folder)?;
-        let tower = options.vision_tower.as_deref().or(config.vision_tower.as_deref());
-        let blocks = config.vision_blocks()?;
+        let tower = options.vision_tower.as_deref().or(config.vision.tower_folder());
+        let blocks = config.vision.blocks()?;
         let mut source = CheckpointSource::open(folder, tower, blocks, options.progress)?;
         let mut builder = Builder {
             source: &mut source,
@@ -88,8 +82,7 @@ impl Model {
         config: ModelConfig,
         options: &SyntheticOptions,
     ) -> Result<(Self, LoadReport)> {
-        config.vision.validate("configuration")?;
-        config.decoder.validate("configuration")?;
+        config.validate("configuration")?;
         let mut source = SyntheticSource::new(options.seed);
         let mut builder = Builder {
             source: &mut source,
@@ -103,15 +96,9 @@ impl Model {
     }
 
     fn build(b: &mut Builder, config: ModelConfig) -> Result<Self> {
-        let (vision_width, width) = (config.vision.hidden_size, config.decoder.hidden_size);
-        let vision = ClipTower::build(b, &config.vision, config.vision_blocks()?)?;
-        let projector = Projector::build(b, config.projector, vision_width, width)?;
+        let vision = family::build(b, &config)?;
         let decoder = Decoder::build(b, &config.decoder)?;
-        let image_newline = match config.family {
-            Family::Llava => None,
-            Family::LlavaNext => Some(b.tensor(Part::Newline, "image_newline", &[width])?),
-        };
-        Ok(Self { config, vision, projector, decoder, image_newline })
+        Ok(Self { config, vision, decoder })
     }
 
     /// The model's settings.
@@ -119,9 +106,9 @@ impl Model {
         &self.config
     }
 
-    /// The vision tower.
-    pub fn vision(&self) -> &ClipTower {
-        &self.vision
+    /// The vision side.
+    pub fn vision(&self) -> &dyn VisionSide {
+        self.vision.as_ref()
     }
 
     /// The decoder.
@@ -129,18 +116,13 @@ impl Model {
         &self.decoder
     }
 
-    /// The embedding that ends a row in LLaVA-NeXT's native packing, `[d]`.
-    pub fn image_newline(&self) -> Option<&Tensor> {
-        self.image_newline.as_ref()
+    /// Runs the tower on one image and observes what `taps` asks for.
+    pub fn encode(&self, pixels: &Pixels, taps: VisionTaps) -> Result<Encoded> {
+        self.vision.encode(pixels, taps)
     }
 
-    /// Runs the tower on views `[views, 3, side, side]` of normalised pixels.
-    pub fn encode_images(&self, pixels: &Tensor, taps: VisionTaps) -> Result<VisionOutput> {
-        self.vision.forward(pixels, taps)
-    }
-
-    /// Projects tower features `[.., d_vision]` into the decoder's embedding space `[.., d]`.
-    pub fn project(&self, features: &Tensor) -> Result<Tensor> {
-        self.projector.forward(features)
+    /// Brings what the tower gave into the decoder's space.
+    pub fn embed(&self, encoded: &Encoded) -> Result<Embedded> {
+        self.vision.embed(encoded)
     }
 }

@@ -5,13 +5,42 @@ use candle_core::{Device, Tensor};
 use crate::config::RopeConfig;
 use crate::error::{Error, Result};
 
+/// Where a token stands. Text has the same number on all three axes; so has every token of a model
+/// whose positions are one number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Position {
+    /// Place in time, and the only number that counts for models with one axis.
+    pub time: u32,
+    /// Row.
+    pub row: u32,
+    /// Column.
+    pub column: u32,
+}
+
+impl Position {
+    /// The same number on all axes.
+    pub const fn text(at: u32) -> Self {
+        Self { time: at, row: at, column: at }
+    }
+
+    /// Moved by `by` on all axes.
+    pub const fn moved(self, by: u32) -> Self {
+        Self { time: self.time + by, row: self.row + by, column: self.column + by }
+    }
+
+    /// The three numbers: time, row, column.
+    pub const fn axes(self) -> [u32; 3] {
+        [self.time, self.row, self.column]
+    }
+}
+
 /// The positions of a run of tokens and their rotation tables.
 ///
 /// Surviving tokens keep the positions they had in the unpruned prompt, so positions are neither
 /// consecutive nor derived from a cache length: whoever runs the decoder states them.
 #[derive(Debug, Clone)]
 pub struct Positions {
-    ids: Vec<u32>,
+    ids: Vec<Position>,
     cos: Tensor,
     sin: Tensor,
 }
@@ -21,25 +50,31 @@ impl Positions {
     pub(crate) fn new(
         rope: RopeConfig,
         head_dim: usize,
-        ids: &[u32],
+        ids: Vec<Position>,
         device: &Device,
     ) -> Result<Self> {
         if ids.is_empty() {
             return Err(Error::input("positions", "0 tokens, at least 1 is needed"));
         }
         let half = head_dim / 2;
-        let frequencies: Vec<f32> = (0..half)
-            .map(|i| 1.0 / (rope.theta as f32).powf(2.0 * i as f32 / head_dim as f32))
-            .map(|frequency| frequency / rope.factor as f32)
+        let frequencies: Vec<(usize, f32)> = (0..half)
+            .map(|i| {
+                let frequency = 1.0 / (rope.theta as f32).powf(2.0 * i as f32 / head_dim as f32);
+                (rope.axes.axis(i), frequency / rope.factor as f32)
+            })
             .collect();
-        let angles = ids.iter().flat_map(|&id| frequencies.iter().map(move |f| id as f32 * f));
+        let angles = ids.iter().flat_map(|id| {
+            let axes = id.axes();
+            frequencies.iter().map(move |&(axis, frequency)| axes[axis] as f32 * frequency)
+        });
         let (sin, cos): (Vec<f32>, Vec<f32>) = angles.map(f32::sin_cos).unzip();
         let table = |values| Tensor::from_vec(values, (ids.len(), half), device);
-        Ok(Self { ids: ids.to_vec(), cos: table(cos)?, sin: table(sin)? })
+        let (cos, sin) = (table(cos)?, table(sin)?);
+        Ok(Self { ids, cos, sin })
     }
 
     /// Position of each token.
-    pub fn ids(&self) -> &[u32] {
+    pub fn ids(&self) -> &[Position] {
         &self.ids
     }
 
@@ -75,7 +110,7 @@ impl Positions {
                     Error::input("positions", format!("row {row} of {} tokens", self.ids.len()))
                 })
             })
-            .collect::<Result<Vec<u32>>>()?;
+            .collect::<Result<Vec<Position>>>()?;
         let index = Tensor::new(rows, self.cos.device())?;
         Ok(Self {
             ids,
@@ -88,9 +123,12 @@ impl Positions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::RopeAxes;
 
     fn positions(ids: &[u32]) -> Positions {
-        Positions::new(RopeConfig { theta: 100.0, factor: 1.0 }, 8, ids, &Device::Cpu).unwrap()
+        let rope = RopeConfig { theta: 100.0, ..RopeConfig::default() };
+        let ids = ids.iter().map(|&id| Position::text(id)).collect();
+        Positions::new(rope, 8, ids, &Device::Cpu).unwrap()
     }
 
     #[test]
@@ -112,6 +150,24 @@ mod tests {
         for (i, value) in table[0].iter().enumerate() {
             let angle = 7.0 * 100.0_f64.powf(-(i as f64) / 4.0);
             assert!((f64::from(*value) - angle.cos()).abs() < 1e-6);
+        }
+    }
+
+    #[test]
+    fn every_frequency_turns_with_its_axis() {
+        let place = Position { time: 3, row: 50, column: 700 };
+        for (axes, order) in [
+            (RopeAxes::One, [0, 0, 0, 0]),
+            (RopeAxes::Chunked([1, 2, 1]), [0, 1, 1, 2]),
+            (RopeAxes::Interleaved([2, 1, 1]), [0, 1, 2, 0]),
+        ] {
+            let rope = RopeConfig { theta: 10.0, axes, ..RopeConfig::default() };
+            let found = Positions::new(rope, 8, vec![place], &Device::Cpu).unwrap();
+            let found = found.sin().to_vec2::<f32>().unwrap();
+            for (i, axis) in order.into_iter().enumerate() {
+                let angle = place.axes()[axis] as f32 * 10.0_f32.powf(-(i as f32) / 4.0);
+                assert!((found[0][i] - angle.sin()).abs() < 1e-4, "{axes:?} {i}");
+            }
         }
     }
 }

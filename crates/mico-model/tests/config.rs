@@ -34,9 +34,9 @@ fn sizes_that_are_omitted_are_the_7b_ones() {
     let expected = mico_model::Preset::find("llava-1.5-7b").unwrap().config();
     assert_eq!(config.decoder, expected.decoder);
     assert_eq!(config.vision, expected.vision);
-    assert_eq!(config.projector, expected.projector);
     assert_eq!(config.dtype, Some(StoredDtype::F16));
-    assert_eq!((config.eos_token_ids, config.vision_feature_layer), (vec![2], -2));
+    let layer = config.vision.llava().unwrap().feature_layer;
+    assert_eq!((config.eos_token_ids, layer), (vec![2], -2));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn mistral_sizes_and_new_style_rope() {
     );
     let expected = mico_model::Preset::find("llava-next-mistral-7b").unwrap().config();
     assert_eq!(config.decoder, expected.decoder);
-    assert_eq!(config.image_grid_pinpoints, expected.image_grid_pinpoints);
+    assert_eq!(config.vision, expected.vision);
     assert_eq!(config.family, Family::LlavaNext);
     assert_eq!(config.dtype, Some(StoredDtype::Bf16));
     assert_eq!(config.eos_token_ids, [2, 32_007]);
@@ -72,8 +72,9 @@ fn old_style_scaling_biases_and_activations() {
     );
     assert_eq!((config.decoder.rope.theta, config.decoder.rope.factor), (5e5, 2.0));
     assert_eq!(config.decoder.attention_bias, AttentionBias::All);
-    assert!(config.decoder.tied_head && !config.projector.bias);
-    assert_eq!(config.projector.activation, Activation::GeluTanh);
+    let projector = config.vision.llava().unwrap().projector;
+    assert!(config.decoder.tied_head && !projector.bias);
+    assert_eq!(projector.activation, Activation::GeluTanh);
 }
 
 #[test]
@@ -83,7 +84,11 @@ fn every_layout_of_the_same_model_reads_alike() {
     for case in ["llava15-tf5", "llava15-memory", "llava15-original"] {
         let config = ModelConfig::read(&root.join(case)).unwrap();
         assert_eq!(config.decoder, reference.decoder, "{case}");
-        assert_eq!(config.vision, reference.vision, "{case}");
+        let (found, expected) = (config.vision.llava(), reference.vision.llava());
+        let (found, expected) = (found.unwrap(), expected.unwrap());
+        assert_eq!(found.clip, expected.clip, "{case}");
+        assert_eq!(found.projector, expected.projector, "{case}");
+        assert_eq!(found.feature_layer, expected.feature_layer, "{case}");
         assert_eq!(config.image_token_id, reference.image_token_id, "{case}");
         assert_eq!(config.eos_token_ids, reference.eos_token_ids, "{case}");
     }

@@ -237,7 +237,8 @@ fn a_tower_can_only_be_a_neighbour() {
         config["mm_vision_tower"] = json!("openai/clip-vit-large-patch14-336");
         config["mm_hidden_size"] = json!(1024);
     });
-    assert_eq!(ModelConfig::read(folder.path()).unwrap().vision.blocks, 24);
+    let config = ModelConfig::read(folder.path()).unwrap();
+    assert_eq!(config.vision.llava().unwrap().clip.blocks, 24);
     refused(folder.path(), &["vision_tower", "patch_embedding", "[1024, 3, 14, 14]"]);
 }
 

@@ -3,7 +3,7 @@
 
 mod support;
 
-use mico_model::{LoadOptions, Progress, VisionTaps};
+use mico_model::{LoadOptions, Pixels, Progress, VisionTaps};
 use support::Case;
 
 const CASES: [&str; 8] = [
@@ -22,11 +22,11 @@ fn features_class_rows_and_embeddings_agree() {
     for name in CASES {
         let case = Case::load(name);
         for image in case.images() {
-            let pixels = case.tensor(&format!("{image}.pixel_values"));
-            let seen =
-                case.model.encode_images(pixels, VisionTaps { cls_attention: true }).unwrap();
-            case.check(&format!("{image}.stage1.features"), &seen.features, 1e-5);
-            let rows = seen.cls_attention.unwrap();
+            let seen = case.model.encode(&case.pixels(&image), VisionTaps::ALL).unwrap();
+            let views = case.tensor(&format!("{image}.stage1.reliability")).dims2().unwrap();
+            let features = seen.features.unwrap().reshape((views.0, views.1, ())).unwrap();
+            case.check(&format!("{image}.stage1.features"), &features, 1e-5);
+            let rows = seen.reliability.unwrap().reshape(views).unwrap();
             case.check(&format!("{image}.stage1.reliability"), &rows, 1e-5);
             case.check(&format!("{image}.visual_embeds"), &case.visual_embeds(&image), 1e-5);
         }
@@ -37,24 +37,40 @@ fn features_class_rows_and_embeddings_agree() {
 fn a_batch_of_views_equals_its_views() {
     let case = Case::load("next-mistral");
     let pixels = case.tensor("strip.pixel_values");
-    let taps = VisionTaps { cls_attention: true };
-    let batch = case.model.encode_images(pixels, taps).unwrap();
-    for view in 0..pixels.dim(0).unwrap() {
-        let one = case.model.encode_images(&pixels.narrow(0, view, 1).unwrap(), taps).unwrap();
-        let features = batch.features.narrow(0, view, 1).unwrap();
-        assert!(support::largest(&(features - one.features).unwrap()) < 1e-5);
-        let rows = batch.cls_attention.as_ref().unwrap().narrow(0, view, 1).unwrap();
-        assert!(support::largest(&(rows - one.cls_attention.unwrap()).unwrap()) < 1e-7);
+    let batch = case.model.encode(&case.views(pixels.clone()), VisionTaps::ALL).unwrap();
+    let (batch_features, batch_rows) = (batch.features.unwrap(), batch.reliability.unwrap());
+    let views = pixels.dim(0).unwrap();
+    let patches = batch_rows.dim(0).unwrap() / views;
+    for view in 0..views {
+        let alone = case.views(pixels.narrow(0, view, 1).unwrap());
+        let one = case.model.encode(&alone, VisionTaps::ALL).unwrap();
+        let features = batch_features.narrow(0, view * patches, patches).unwrap();
+        assert!(support::largest(&(features - one.features.unwrap()).unwrap()) < 1e-5);
+        let rows = batch_rows.narrow(0, view * patches, patches).unwrap();
+        assert!(support::largest(&(rows - one.reliability.unwrap()).unwrap()) < 1e-7);
     }
 }
 
 #[test]
 fn pixels_of_the_wrong_size_are_refused() {
     let case = Case::load("llava15");
-    let pixels = case.tensor("portrait.pixel_values").narrow(3, 0, 27).unwrap();
-    let error = case.model.encode_images(&pixels, VisionTaps::default()).unwrap_err();
-    assert!(error.to_string().contains("[1, 3, 28, 27]"), "{error}");
-    let error = case.model.project(case.tensor("portrait.visual_embeds")).unwrap_err();
+    let refused =
+        |pixels: &Pixels| case.model.encode(pixels, VisionTaps::default()).unwrap_err().to_string();
+    let mut pixels = case.pixels("portrait");
+    pixels.values = pixels.values.narrow(3, 0, 27).unwrap();
+    let error = refused(&pixels);
+    assert!(error.contains("[1, 3, 28, 27]"), "{error}");
+    let mut pixels = case.pixels("portrait");
+    pixels.grids[0].columns = 5;
+    let error = refused(&pixels);
+    assert!(error.contains("4x5"), "{error}");
+    let mut pixels = case.pixels("portrait");
+    pixels.grids.push(pixels.grids[0]);
+    let error = refused(&pixels);
+    assert!(error.contains("1 for 2 groups"), "{error}");
+    let mut seen = case.model.encode(&case.pixels("portrait"), VisionTaps::default()).unwrap();
+    seen.states = vec![case.tensor("portrait.visual_embeds").clone()];
+    let error = case.model.embed(&seen).unwrap_err();
     assert!(error.to_string().contains("must be 20"), "{error}");
 }
 

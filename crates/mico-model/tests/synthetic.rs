@@ -1,16 +1,21 @@
 //! Random models: any shape, reproducible, quantised or not.
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
-use mico_model::{Family, Model, ModelConfig, Precision, Preset, QuantKind, SyntheticOptions};
+use candle_core::{DType, Device, Tensor};
+use mico_model::{
+    Family, Grid, Model, ModelConfig, Pixels, Precision, Preset, QuantKind, SyntheticOptions,
+    VisionTaps,
+};
 
 fn small(family: Family) -> ModelConfig {
     let name = if family == Family::Llava { "llava-1.5-7b" } else { "llava-next-mistral-7b" };
     let mut config = Preset::find(name).unwrap().config();
-    config.vision.hidden_size = 32;
-    config.vision.intermediate_size = 48;
-    config.vision.blocks = 2;
-    config.vision.heads = 2;
-    config.vision.image_size = 28;
+    let vision = config.vision.llava_mut().unwrap();
+    vision.clip.hidden_size = 32;
+    vision.clip.intermediate_size = 48;
+    vision.clip.blocks = 2;
+    vision.clip.heads = 2;
+    vision.clip.image_size = 28;
     config.decoder.hidden_size = 256;
     config.decoder.intermediate_size = 320;
     config.decoder.blocks = 2;
@@ -30,6 +35,16 @@ fn logits(model: &Model) -> Vec<f32> {
     decoder.logits(&last).unwrap().flatten_all().unwrap().to_vec1().unwrap()
 }
 
+/// Whether the model's packing may insert newlines.
+fn newline(model: &Model) -> bool {
+    let clip = &model.config().vision.llava().unwrap().clip;
+    let (side, grid) = (clip.image_size, clip.grid());
+    let values = Tensor::zeros((1, 3, side, side), DType::F32, &Device::Cpu).unwrap();
+    let pixels = Pixels { values, grids: vec![Grid { rows: grid, columns: grid }] };
+    let seen = model.encode(&pixels, VisionTaps::default()).unwrap();
+    model.embed(&seen).unwrap().newline.is_some()
+}
+
 #[test]
 fn the_same_seed_gives_the_same_model() {
     for family in [Family::Llava, Family::LlavaNext] {
@@ -39,7 +54,7 @@ fn the_same_seed_gives_the_same_model() {
         };
         assert_eq!(logits(&build(3)), logits(&build(3)));
         assert_ne!(logits(&build(3)), logits(&build(4)));
-        assert_eq!(build(3).image_newline().is_some(), family == Family::LlavaNext);
+        assert_eq!(newline(&build(3)), family == Family::LlavaNext);
     }
 }
 
@@ -70,7 +85,7 @@ fn impossible_shapes_are_refused() {
     let error = Model::synthetic(config, &SyntheticOptions::default()).unwrap_err().to_string();
     assert!(error.contains("num_key_value_heads = 3"), "{error}");
     let mut config = small(Family::Llava);
-    config.vision_feature_layer = 9;
+    config.vision.llava_mut().unwrap().feature_layer = 9;
     assert!(Model::synthetic(config, &SyntheticOptions::default()).is_err());
 }
 

@@ -41,16 +41,33 @@ pub enum GroupKind {
         /// Column of the tiling.
         column: usize,
     },
+    /// The tile in this row and column of a tiling that keeps no order across tiles.
+    Tile {
+        /// Row of the tiling.
+        row: usize,
+        /// Column of the tiling.
+        column: usize,
+    },
+    /// The whole image once more, beside its tiles.
+    Thumbnail,
+    /// A frame of a video.
+    Frame {
+        /// Its number among the frames the model sees.
+        index: usize,
+    },
 }
 
-/// A natural group of tokens (view, crop, tile, frame): one grid of patches of the vision tower.
+/// A natural group of tokens (view, crop, tile, frame): one grid of visual tokens.
+///
+/// Where the model merges or pools the tower's patches, a visual token stands for several of them
+/// and is the unit here: "patch" in this module always means what one visual token shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
     /// What the group is in its image.
     pub kind: GroupKind,
-    /// Rows of its patch grid.
+    /// Rows of its grid of visual tokens.
     pub rows: usize,
-    /// Columns of its patch grid.
+    /// Columns of its grid of visual tokens.
     pub columns: usize,
 }
 

@@ -5,7 +5,7 @@
 //!
 //! 1. [`decode`] turns bytes of unknown origin into an upright [`RgbImage`], within explicit
 //!    limits;
-//! 2. a family's processor ([`llava`]) lays out [`view::View`]s of that image, resamples them
+//! 2. a family's processor ([`llava`], [`qwen`]) lays out [`view::View`]s of that image, resamples them
 //!    ([`resample`], bit-exact to Pillow 11 or to torch) and normalises them;
 //! 3. the resulting [`layout::VisualLayout`] is the only source of token counts, groups, grids and
 //!    image regions for everything downstream, the [`overlay`] picture included.
@@ -34,11 +34,14 @@ pub mod layout;
 pub mod llava;
 pub mod normalise;
 pub mod overlay;
+mod param;
 mod pixels;
 pub mod preprocessor_config;
 mod processed;
+pub mod qwen;
 pub mod resample;
 pub mod view;
 
+pub use param::ParamError;
 pub use pixels::{EncodeError, RgbImage, Size, SizeError, encode_png};
 pub use processed::Processed;

@@ -5,12 +5,15 @@
 
 use rayon::prelude::*;
 
+use crate::param::ParamError;
 use crate::pixels::{CHANNELS, RgbImage};
 
 /// Mean of CLIP's training images.
 pub const CLIP_MEAN: [f64; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
 /// Standard deviation of CLIP's training images.
 pub const CLIP_STD: [f64; 3] = [0.268_629_54, 0.261_302_58, 0.275_777_11];
+/// Mean and deviation that bring the unit interval to [-1, 1].
+pub const HALF: [f64; 3] = [0.5; 3];
 /// Bytes to the unit interval.
 pub const BYTE_SCALE: f64 = 1.0 / 255.0;
 
@@ -26,6 +29,9 @@ pub struct Statistics {
 impl Statistics {
     /// CLIP's.
     pub const CLIP: Self = Self { mean: CLIP_MEAN, std: CLIP_STD };
+
+    /// One half for both: [-1, 1].
+    pub const HALF: Self = Self { mean: HALF, std: HALF };
 
     /// The mean as a colour, cut off rather than rounded as the reference does.
     pub fn mean_colour(&self) -> [u8; 3] {
@@ -45,6 +51,26 @@ pub struct Normalise {
 impl Normalise {
     /// Bytes over 255, less CLIP's mean, over CLIP's deviation.
     pub const CLIP: Self = Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::CLIP) };
+
+    /// Bytes over 255, brought to [-1, 1].
+    pub const HALF: Self = Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::HALF) };
+
+    /// Refuses numbers that would make pixels something else than numbers.
+    pub fn check(&self) -> Result<(), ParamError> {
+        if let Some(scale) = self.rescale.filter(|scale| !scale.is_finite()) {
+            return Err(ParamError::new("rescale_factor", scale, "a finite number"));
+        }
+        let Some(statistics) = self.statistics else { return Ok(()) };
+        if let Some(mean) = statistics.mean.iter().find(|mean| !mean.is_finite()) {
+            return Err(ParamError::new("image_mean", mean, "finite numbers"));
+        }
+        // Checked as the f32 it is used as: a tiny deviation would otherwise turn pixels infinite.
+        let usable = |std: f64| (std as f32).is_normal();
+        match statistics.std.iter().find(|std| !usable(**std)) {
+            Some(std) => Err(ParamError::new("image_std", std, "finite numbers other than 0")),
+            None => Ok(()),
+        }
+    }
 
     /// What `byte` becomes in `channel`.
     fn value(&self, byte: u8, channel: usize) -> f32 {

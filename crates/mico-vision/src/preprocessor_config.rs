@@ -12,7 +12,10 @@ use serde_json::{Map, Value};
 use crate::normalise::{BYTE_SCALE, CLIP_MEAN, CLIP_STD, Normalise, Statistics};
 use crate::pixels::Size;
 use crate::resample::ResizeBackend;
-use fields::{bool_or, pinpoints, positive_number, resize, side_or_size, triple};
+use fields::{
+    area_of, bool_or, count, pinpoints, pixel_area, positive_number, resize, side_or_size,
+    small_count, triple,
+};
 
 /// Pillow's number for bicubic resampling, the only one offered.
 const BICUBIC: u64 = 3;
@@ -97,6 +100,15 @@ impl Resize {
     }
 }
 
+/// Fewest and most pixels of a resized image, where a file states them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PixelArea {
+    /// Fewest.
+    pub min: Option<u64>,
+    /// Most.
+    pub max: Option<u64>,
+}
+
 /// The parts of a preprocessor configuration that decide pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreprocessorConfig {
@@ -116,6 +128,14 @@ pub struct PreprocessorConfig {
     pub normalise: Normalise,
     /// Resolutions to tile at, in the file's own order of axes.
     pub pinpoints: Option<Vec<[u32; 2]>>,
+    /// Limits on the area, for models that take images at their own resolution.
+    pub area: PixelArea,
+    /// Side of a patch, where the file states it.
+    pub patch: Option<u32>,
+    /// Patches that a visual token joins along each side, where the file states it.
+    pub merge: Option<u32>,
+    /// Frames of a patch, where the file states it.
+    pub frames: Option<u32>,
     /// Whose resampling to reproduce. No file says; Pillow unless changed.
     pub backend: ResizeBackend,
 }
@@ -133,8 +153,17 @@ impl PreprocessorConfig {
             ground: Statistics::CLIP.mean_colour(),
             normalise: Normalise::CLIP,
             pinpoints: None,
+            area: PixelArea::default(),
+            patch: None,
+            merge: None,
+            frames: None,
             backend: ResizeBackend::default(),
         }
+    }
+
+    /// Preprocessing that states nothing but how bytes become numbers.
+    pub fn normalised(normalise: Normalise) -> Self {
+        Self { normalise, ..Self::clip(DEFAULT_SIDE) }
     }
 
     /// Reads a file's text.
@@ -162,6 +191,7 @@ impl PreprocessorConfig {
     fn read(object: &Map<String, Value>) -> Result<Self, ConfigError> {
         let mut config = Self::clip(DEFAULT_SIDE);
         let mut square = false;
+        let mut area = None;
         let mut rescale = (true, BYTE_SCALE);
         let mut normalise = (true, Statistics { mean: CLIP_MEAN, std: CLIP_STD });
         for (field, value) in object {
@@ -170,7 +200,13 @@ impl PreprocessorConfig {
                 continue;
             }
             match field.as_str() {
+                "size" if area_of(value) => area = Some(pixel_area(field, value)?),
                 "size" => config.resize = resize(field, value)?,
+                "min_pixels" => config.area.min = Some(count(field, value)?),
+                "max_pixels" => config.area.max = Some(count(field, value)?),
+                "patch_size" => config.patch = Some(small_count(field, value)?),
+                "merge_size" => config.merge = Some(small_count(field, value)?),
+                "temporal_patch_size" => config.frames = Some(small_count(field, value)?),
                 "default_to_square" => square = bool_or(field, value)?,
                 "crop_size" => config.crop = side_or_size(field, value)?,
                 "do_resize" => config.do_resize = bool_or(field, value)?,
@@ -190,6 +226,11 @@ impl PreprocessorConfig {
                     return Err(ConfigError::Unknown { field, found });
                 }
             }
+        }
+        // The older pair of fields wins over the newer object.
+        if let Some(PixelArea { min, max }) = area {
+            config.area.min = config.area.min.or(min);
+            config.area.max = config.area.max.or(max);
         }
         // A bare number is the short side, unless the file says that it means a square.
         if square && object.get("size").is_some_and(Value::is_number) {

@@ -5,14 +5,11 @@ use crate::layout::VisualLayout;
 /// Model-ready pixels and what the tokens made of them show.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Processed {
-    /// `views x 3 x height x width` numbers.
+    /// The numbers the tower reads, in the order of `shape`.
     pub pixels: Vec<f32>,
-    /// Number of views.
-    pub views: usize,
-    /// Height of each view.
-    pub height: usize,
-    /// Width of each view.
-    pub width: usize,
-    /// Token counts, groups and regions.
+    /// Their shape: `[views, 3, height, width]`, or `[patches, values of a patch]` for towers that
+    /// take patches of any grid.
+    pub shape: Vec<usize>,
+    /// Token counts, groups (with their grids) and regions.
     pub layout: VisualLayout,
 }

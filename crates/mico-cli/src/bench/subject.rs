@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mico_engine::{Engine, EngineOptions, Error, Switches};
+use mico_engine::{Engine, EngineOptions, Error, Switches, default_preprocessing};
+use mico_model::config::VisionConfig;
 use mico_model::{
     Family, LoadOptions, Model, ModelConfig, Precision, Preset, Progress, QuantKind,
     SyntheticOptions,
 };
-use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{RgbImage, Size};
 
 use super::BenchArgs;
@@ -86,18 +86,19 @@ fn synthetic(preset: &Preset, seed: u64, quantise: Option<QuantKind>) -> Result<
     // What is not quantised is stored as in the published files where memory is short.
     let precision = if quantise.is_some() { Precision::F16 } else { Precision::F32 };
     let options = SyntheticOptions { seed, precision, quantise, ..SyntheticOptions::default() };
-    let side = config.vision.image_size as u32;
+    let preprocessing = default_preprocessing(&config)?;
     let (model, _) = Model::synthetic(config, &options)?;
     spinner.finish_and_clear();
-    Engine::from_parts(model, None, PreprocessorConfig::clip(side), Switches::default())
+    Engine::from_parts(model, None, preprocessing, Switches::default())
 }
 
 /// Noise of the size that fills the family's usual views exactly.
 fn noise(config: &ModelConfig, seed: u64) -> Result<RgbImage, mico_vision::SizeError> {
-    let side = config.vision.image_size as u32;
-    let size = match config.family {
-        Family::Llava => Size::square(side),
-        Family::LlavaNext => Size::square(NEXT_SIDES * side),
+    let size = match &config.vision {
+        VisionConfig::Llava(vision) => {
+            let views = if config.family == Family::LlavaNext { NEXT_SIDES } else { 1 };
+            Size::square(views * vision.clip.image_size as u32)
+        }
     };
     let mut state = seed | 1;
     let mut byte = || {

@@ -1,7 +1,7 @@
 //! A turn through the decoder: all its tokens, pruned on the way as planned.
 
 use candle_core::Tensor;
-use mico_model::{Caches, Decoder, Positions, Tap};
+use mico_model::{Caches, Decoder, DeepStack, Position, Positions, Tap, Tokens};
 
 use super::stage2::{Observed, Split, choose, observe};
 use super::{Stage1, gather, reduce};
@@ -31,7 +31,7 @@ pub(crate) struct Prefilled {
     /// Logits at the last token, `[vocab]`.
     pub(crate) logits: Tensor,
     /// Positions of the tokens that entered block 1.
-    pub(crate) position_ids: Vec<u32>,
+    pub(crate) position_ids: Vec<Position>,
     /// Logical position of the token that follows.
     pub(crate) next_position: u32,
     /// Visual tokens left after each cut, numbered as in the prompt.
@@ -50,6 +50,15 @@ struct Alive {
     rows: Vec<u32>,
     /// Visual tokens among them.
     visual: Vec<usize>,
+    /// What the first blocks add to those.
+    deepstack: Option<DeepStack>,
+}
+
+impl Alive {
+    fn tokens(&self) -> Tokens<'_> {
+        let (hidden, positions) = (&self.hidden, &self.positions);
+        Tokens { hidden, positions, deepstack: self.deepstack.as_ref() }
+    }
 }
 
 /// Runs a turn.
@@ -62,7 +71,7 @@ pub(crate) fn prefill(
     let mut alive = enter(decoder, turn)?;
     let position_ids = alive.positions.ids().to_vec();
     let next_position = match turn.positions {
-        PositionMode::Original => turn.start + turn.layout.len() as u32,
+        PositionMode::Original => turn.start + turn.layout.next_position(),
         PositionMode::Compact => turn.start + alive.rows.len() as u32,
     };
     let (mut kept, mut visual_per_block) = (Vec::new(), Vec::new());
@@ -77,7 +86,7 @@ pub(crate) fn prefill(
         }
         visual_per_block.resize(cut.block, alive.visual.len());
         let drops = cut.keep < alive.visual.len();
-        let split = split(turn.layout, &alive.rows);
+        let split = split_rows(turn.layout, &alive.rows);
         let looks = drops || turn.observe_all;
         let taps = match cut.signals.attention {
             Some(_) if looks => {
@@ -86,7 +95,7 @@ pub(crate) fn prefill(
             _ => Vec::new(),
         };
         let run = timed(&mut seconds.decoder_prefill, || {
-            decoder.run(from..cut.block, &alive.hidden, &alive.positions, caches, &taps)
+            decoder.run_tokens(from..cut.block, alive.tokens(), caches, &taps)
         })?;
         if looks {
             observed = observe(cut, &run.hidden, run.taps.first(), &split, seconds)?;
@@ -103,7 +112,7 @@ pub(crate) fn prefill(
     visual_per_block.resize(decoder.blocks(), alive.visual.len());
     let logits = timed(&mut seconds.decoder_prefill, || {
         // Pruned or not, the prompt ends this way, so that keeping everything changes no bit.
-        let last = decoder.run_to_last(from, &alive.hidden, &alive.positions, caches)?;
+        let last = decoder.run_tokens_to_last(from, alive.tokens(), caches)?;
         Ok::<Tensor, Error>(decoder.logits(&last)?.squeeze(0)?)
     })?;
     Ok(Prefilled { logits, position_ids, next_position, kept, visual_per_block, observed })
@@ -131,15 +140,20 @@ fn enter(decoder: &Decoder, turn: &Turn<'_>) -> Result<Alive> {
     let visual = turn.stage1.embeds.as_ref().map(|e| e.to_dtype(decoder.dtype())).transpose()?;
     let sources: Vec<Tensor> = text.into_iter().chain(visual).collect();
     let hidden = gather(&Tensor::cat(&sources, 0)?, &order)?;
-    let ids: Vec<u32> = match turn.positions {
-        PositionMode::Original => rows.iter().map(|row| turn.start + row).collect(),
-        PositionMode::Compact => (turn.start..).take(rows.len()).collect(),
+    let ids: Vec<Position> = match turn.positions {
+        PositionMode::Original => {
+            rows.iter().map(|&row| layout.positions()[row as usize].moved(turn.start)).collect()
+        }
+        PositionMode::Compact => (turn.start..).take(rows.len()).map(Position::text).collect(),
     };
-    let positions = decoder.positions(&ids)?;
-    Ok(Alive { hidden, positions, rows, visual: turn.stage1.kept.clone() })
+    let positions = decoder.positions_at(ids)?;
+    let layers = &turn.stage1.deepstack;
+    let deepstack = (!layers.is_empty())
+        .then(|| DeepStack::new(split_rows(layout, &rows).visual, layers.clone()));
+    Ok(Alive { hidden, positions, rows, visual: turn.stage1.kept.clone(), deepstack })
 }
 
-fn split(layout: &PromptLayout, rows: &[u32]) -> Split {
+fn split_rows(layout: &PromptLayout, rows: &[u32]) -> Split {
     let (mut visual, mut text) = (Vec::new(), Vec::new());
     for (at, &row) in (0_u32..).zip(rows) {
         match layout.slots()[row as usize] {
@@ -156,7 +170,7 @@ fn drop_rows(
     alive: &Alive,
     selection: &mico_select::Selection,
 ) -> Result<Alive> {
-    let split = split(layout, &alive.rows);
+    let split = split_rows(layout, &alive.rows);
     let visual: Vec<usize> = selection.kept.iter().map(|&place| alive.visual[place]).collect();
     let mut stay: Vec<u32> = split.text;
     stay.extend(selection.kept.iter().map(|&place| split.visual[place]));
@@ -167,8 +181,16 @@ fn drop_rows(
         reduce(&alive.hidden, &lifted(selection, &split.visual, &stay))?
     };
     let positions = alive.positions.select(&stay)?;
-    let rows = stay.iter().map(|&at| alive.rows[at as usize]).collect();
-    Ok(Alive { hidden, positions, rows, visual })
+    let rows: Vec<u32> = stay.iter().map(|&at| alive.rows[at as usize]).collect();
+    let deepstack = match &alive.deepstack {
+        Some(deepstack) => {
+            let layers = deepstack.layers().iter().map(|layer| reduce(layer, selection));
+            let layers = layers.collect::<Result<Vec<_>>>()?;
+            Some(DeepStack::new(split_rows(layout, &rows).visual, layers))
+        }
+        None => None,
+    };
+    Ok(Alive { hidden, positions, rows, visual, deepstack })
 }
 
 /// A selection among visual tokens as one among all rows, text rows staying.

@@ -16,6 +16,8 @@ pub(crate) struct Stage1 {
     pub(crate) groups: Option<Vec<usize>>,
     /// Their embeddings, `[kept, d]`; `None` without images.
     pub(crate) embeds: Option<Tensor>,
+    /// What the first decoder blocks add to them, `[kept, d]` each.
+    pub(crate) deepstack: Vec<Tensor>,
 }
 
 /// Carries the plan out on every image. `first_image` numbers the images through a session.
@@ -29,12 +31,14 @@ pub(crate) fn stage1(
     let mut kept = Vec::new();
     let mut groups = Vec::new();
     let mut embeds = Vec::new();
+    let mut layers: Vec<Vec<Tensor>> = Vec::new();
     for (index, image) in images.iter().enumerate() {
         let start = layout.image(index).start;
         let tokens = image.layout.len();
         let Some(share) = plan.and_then(|plan| plan.shares.get(index)) else {
             kept.extend(start..start + tokens);
             embeds.push(image.embeds.clone());
+            layers.push(image.deepstack.clone());
             continue;
         };
         let view = Stage1View {
@@ -55,9 +59,23 @@ pub(crate) fn stage1(
         }
         groups.extend(sizes);
         embeds.push(reduce(&image.embeds, &selection)?);
+        let reduced = image.deepstack.iter().map(|layer| reduce(layer, &selection));
+        layers.push(reduced.collect::<Result<_>>()?);
         kept.extend(selection.kept.into_iter().map(|token| start + token));
     }
     let embeds = if embeds.is_empty() { None } else { Some(Tensor::cat(&embeds, 0)?) };
     let planned = plan.is_some() && !images.is_empty();
-    Ok(Stage1 { kept, groups: planned.then_some(groups), embeds })
+    let deepstack = stack(&layers)?;
+    Ok(Stage1 { kept, groups: planned.then_some(groups), embeds, deepstack })
+}
+
+/// Joins each layer over the images.
+fn stack(images: &[Vec<Tensor>]) -> Result<Vec<Tensor>> {
+    let depth = images.first().map_or(0, Vec::len);
+    (0..depth)
+        .map(|layer| {
+            let parts: Vec<&Tensor> = images.iter().filter_map(|image| image.get(layer)).collect();
+            Ok(Tensor::cat(&parts, 0)?)
+        })
+        .collect()
 }

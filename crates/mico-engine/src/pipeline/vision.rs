@@ -1,7 +1,7 @@
-//! One image through tower and projector, in the order of its visual sequence.
+//! One image through the vision side, in the order of its visual sequence.
 
 use candle_core::{DType, Tensor};
-use mico_model::{Model, VisionTaps};
+use mico_model::{Grid, Model, Pixels, VisionTaps};
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
 
@@ -14,10 +14,22 @@ use crate::trace::{Seconds, timed};
 #[derive(Debug)]
 pub(crate) struct SeenImage {
     pub(crate) layout: VisualLayout,
-    pub(crate) pixels: Tensor,
+    /// Kept for dumps alone.
+    pub(crate) pixels: Option<Tensor>,
     pub(crate) embeds: Tensor,
+    /// What the first decoder blocks add, `[N0, d]` each.
+    pub(crate) deepstack: Vec<Tensor>,
     pub(crate) features: Option<Features>,
     pub(crate) reliability: Option<Vec<f32>>,
+}
+
+/// Which rows of the vision side, group by group in raster order, make the sequence.
+struct Order {
+    rows: Vec<u32>,
+    /// Rows the vision side gives.
+    count: usize,
+    /// Whether the sequence is those rows as they are.
+    whole: bool,
 }
 
 /// Encodes and projects an image and observes what `signals` asks for.
@@ -25,57 +37,96 @@ pub(crate) fn see(
     model: &Model,
     processed: Processed,
     signals: Stage1Signals,
+    keep_pixels: bool,
     seconds: &mut Seconds,
 ) -> Result<SeenImage> {
-    let Processed { pixels, views, height, width, layout } = processed;
-    let device = model.decoder().device();
-    let pixels = Tensor::from_vec(pixels, (views, 3, height, width), device)?;
-    let taps = VisionTaps { cls_attention: signals.reliability };
-    let seen = timed(&mut seconds.vision, || model.encode_images(&pixels, taps))?;
-    let (_, patches, _) = seen.features.dims3()?;
-    let expected = layout.groups().first().map_or(0, mico_vision::layout::Group::patches);
-    if patches != expected {
-        let accepted = format!("{expected}, as the preprocessing lays them out");
-        return Err(Error::range("patches per view", patches, accepted));
-    }
-    let order = order(&layout, views * patches, patches);
-    let embeds = timed(&mut seconds.projector, || {
-        let projected = model.project(&seen.features)?.flatten(0, 1)?;
-        let rows = match model.image_newline() {
-            Some(newline) => {
-                let newline = newline.unsqueeze(0)?.to_dtype(projected.dtype())?;
-                Tensor::cat(&[&projected, &newline], 0)?
-            }
-            None => projected,
-        };
-        gather(&rows, &order)
+    let Processed { pixels, shape, layout } = processed;
+    let pixels = Pixels {
+        values: Tensor::from_vec(pixels, shape, model.decoder().device())?,
+        grids: grids(&layout),
+    };
+    let taps = VisionTaps { features: signals.features, reliability: signals.reliability };
+    let seen = timed(&mut seconds.vision, || model.encode(&pixels, taps))?;
+    let kept_pixels = keep_pixels.then(|| pixels.values.clone());
+    let order = Order::of(&layout, pixels.tokens());
+    drop(pixels);
+    let (embeds, deepstack) = timed(&mut seconds.projector, || {
+        let embedded = model.embed(&seen)?;
+        order.check("embeddings", &embedded.embeds)?;
+        let newline = embedded.newline.as_ref();
+        let embeds = order.arrange(&embedded.embeds, newline)?;
+        let deepstack = embedded.deepstack.iter().map(|layer| order.arrange(layer, None));
+        Ok::<_, Error>((embeds, deepstack.collect::<Result<Vec<_>>>()?))
     })?;
-    let mut found = SeenImage { layout, pixels, embeds, features: None, reliability: None };
+    let mut found = SeenImage {
+        layout,
+        pixels: kept_pixels,
+        embeds,
+        deepstack,
+        features: None,
+        reliability: None,
+    };
     timed(&mut seconds.stage1, || {
-        if signals.features {
-            let rows = with_zero_row(&seen.features.flatten(0, 1)?)?;
-            found.features = Some(Features::from_tensor(&gather(&rows, &order)?)?);
+        if let Some(features) = &seen.features {
+            order.check("stage1.features", features)?;
+            let rows = order.arrange(&features.to_dtype(DType::F32)?, None)?;
+            found.features = Some(Features::from_tensor(&rows)?);
         }
-        if let Some(attention) = &seen.cls_attention {
-            let rows = with_zero_row(&attention.flatten_all()?.unsqueeze(1)?)?;
-            found.reliability = Some(gather(&rows, &order)?.flatten_all()?.to_vec1()?);
+        if let Some(reliability) = &seen.reliability {
+            let column = reliability.to_dtype(DType::F32)?.unsqueeze(1)?;
+            order.check("stage1.reliability", &column)?;
+            found.reliability = Some(order.arrange(&column, None)?.flatten_all()?.to_vec1()?);
         }
         Ok::<(), Error>(())
     })?;
     Ok(found)
 }
 
-/// The row of each visual token among the views' patches; `inserted` for one that is no patch.
-fn order(layout: &VisualLayout, inserted: usize, patches: usize) -> Vec<u32> {
-    let row = |token: &mico_vision::layout::VisualToken| {
-        token.patch.map_or(inserted, |patch| patch.group * patches + patch.local) as u32
-    };
-    layout.tokens().iter().map(row).collect()
+/// The grids of a layout's groups, as the vision side takes them.
+fn grids(layout: &VisualLayout) -> Vec<Grid> {
+    let grid =
+        |group: &mico_vision::layout::Group| Grid { rows: group.rows, columns: group.columns };
+    layout.groups().iter().map(grid).collect()
 }
 
-/// Tokens that are no patch have no features: zeros stand for them.
-fn with_zero_row(rows: &Tensor) -> Result<Tensor> {
-    let rows = rows.to_dtype(DType::F32)?;
-    let zero = Tensor::zeros((1, rows.dim(1)?), DType::F32, rows.device())?;
-    Ok(Tensor::cat(&[&rows, &zero], 0)?)
+impl Order {
+    fn of(layout: &VisualLayout, count: usize) -> Self {
+        let groups = layout.groups();
+        let starts: Vec<usize> = groups
+            .iter()
+            .scan(0, |next, group| {
+                let start = *next;
+                *next += group.patches();
+                Some(start)
+            })
+            .collect();
+        // One past the last row stands for tokens that are no patch.
+        let row = |token: &mico_vision::layout::VisualToken| {
+            token.patch.map_or(count, |patch| starts[patch.group] + patch.local) as u32
+        };
+        let rows: Vec<u32> = layout.tokens().iter().map(row).collect();
+        let whole = rows.len() == count && (0_u32..).zip(&rows).all(|(at, &row)| at == row);
+        Self { rows, count, whole }
+    }
+
+    fn check(&self, what: &'static str, rows: &Tensor) -> Result<()> {
+        let found = rows.dim(0)?;
+        if found == self.count {
+            return Ok(());
+        }
+        let accepted = format!("{}, as the preprocessing lays them out", self.count);
+        Err(Error::range(what, format!("{found} rows"), accepted))
+    }
+
+    /// Rows `[count, d]` in sequence order; `inserted` (else zeros) for tokens that are no patch.
+    fn arrange(&self, rows: &Tensor, inserted: Option<&Tensor>) -> Result<Tensor> {
+        if self.whole {
+            return Ok(rows.clone());
+        }
+        let extra = match inserted {
+            Some(row) => row.unsqueeze(0)?.to_dtype(rows.dtype())?,
+            None => Tensor::zeros((1, rows.dim(1)?), rows.dtype(), rows.device())?,
+        };
+        gather(&Tensor::cat(&[rows, &extra], 0)?, &self.rows)
+    }
 }

@@ -115,6 +115,14 @@ impl Fields {
         }
     }
 
+    /// A list of counts.
+    pub(crate) fn counts(&self, key: &str) -> Result<Option<Vec<usize>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let one = |value: &Value| value.as_u64().and_then(|n| usize::try_from(n).ok());
+        let counts = value.as_array().and_then(|items| items.iter().map(one).collect());
+        counts.map(Some).ok_or_else(|| self.wrong(key, value, "a list of non-negative numbers"))
+    }
+
     /// A signed whole number, also accepted as a list of exactly one.
     pub(crate) fn int(&self, key: &str) -> Result<Option<i64>> {
         let Some(value) = self.get(key) else { return Ok(None) };

@@ -2,10 +2,12 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use super::common::{bos, dtype, eos};
 use super::fields::Fields;
 use super::parts::{Activation, ClipConfig, ProjectorConfig};
-use super::{CONFIG_FILE, Family, GENERATION_FILE, ModelConfig, StoredDtype, text, tower};
-use crate::error::{Error, Result};
+use super::vision::{LlavaVision, VisionConfig};
+use super::{CONFIG_FILE, Family, ModelConfig, text, tower};
+use crate::error::Result;
 
 const DEFAULT_FEATURE_LAYER: i64 = -2;
 const DEFAULT_IMAGE_TOKEN: u32 = 32_000;
@@ -14,30 +16,13 @@ const DEFAULT_EOS: u32 = 2;
 pub(super) const DEFAULT_PINPOINTS: [(usize, usize); 5] =
     [(336, 672), (672, 336), (672, 672), (1008, 336), (336, 1008)];
 
-const MODEL_TYPES: &str = "llava, llava_next, llava_llama, llava_mistral";
-
 /// Reads the settings of a model folder.
-pub(super) fn read(folder: &Path) -> Result<ModelConfig> {
-    let root = Fields::read(&folder.join(CONFIG_FILE))?;
-    let model_type =
-        root.text("model_type")?.ok_or_else(|| root.error("model_type", "is missing"))?;
-    if !matches!(model_type, "llava" | "llava_next" | "llava_llama" | "llava_mistral") {
-        let message = format!("is `{model_type}`, accepted: {MODEL_TYPES}");
-        return Err(root.error("model_type", message));
-    }
-    let mut config = if root.has("mm_vision_tower") || root.has("mm_projector_type") {
-        original(folder, &root)?
+pub(super) fn read(folder: &Path, root: &Fields, model_type: &str) -> Result<ModelConfig> {
+    if root.has("mm_vision_tower") || root.has("mm_projector_type") {
+        original(folder, root)
     } else {
-        converted(&root, model_type)?
-    };
-    let generation = folder.join(GENERATION_FILE);
-    if generation.is_file()
-        && let Some(ids) = Fields::read(&generation)?.tokens("eos_token_id")?
-    {
-        config.eos_token_ids = ids;
+        converted(root, model_type)
     }
-    config.vision_blocks()?;
-    Ok(config)
 }
 
 /// A file with `text_config` and `vision_config`.
@@ -53,7 +38,7 @@ fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
             return Err(root.error("vision_feature_select_strategy", message));
         }
     }
-    let vision = match root.object("vision_config")? {
+    let clip = match root.object("vision_config")? {
         Some(vision) => tower::clip(&vision)?,
         None => tower::CLIP_L_336,
     };
@@ -63,23 +48,24 @@ fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
     };
     Ok(ModelConfig {
         family,
-        vision,
-        projector: ProjectorConfig {
-            activation: Activation::parse(root.text("projector_hidden_act")?.unwrap_or("gelu"))?,
-            bias: root.flag("multimodal_projector_bias")?.unwrap_or(true),
-        },
+        vision: VisionConfig::Llava(LlavaVision {
+            clip,
+            projector: ProjectorConfig {
+                activation: Activation::parse(
+                    root.text("projector_hidden_act")?.unwrap_or("gelu"),
+                )?,
+                bias: root.flag("multimodal_projector_bias")?.unwrap_or(true),
+            },
+            feature_layer: root.int("vision_feature_layer")?.unwrap_or(DEFAULT_FEATURE_LAYER),
+            image_grid_pinpoints: pinpoints(root, family)?,
+            image_aspect_ratio: None,
+            tower_folder: None,
+        }),
         decoder: text::decoder(&text, root.flag("tie_word_embeddings")?)?,
-        vision_feature_layer: root.int("vision_feature_layer")?.unwrap_or(DEFAULT_FEATURE_LAYER),
         image_token_id: image_token.unwrap_or(DEFAULT_IMAGE_TOKEN),
-        image_grid_pinpoints: pinpoints(root, family)?,
-        image_aspect_ratio: None,
-        eos_token_ids: eos(root, Some(&text))?,
-        bos_token_id: match root.token("bos_token_id")? {
-            Some(id) => Some(id),
-            None => text.token("bos_token_id")?,
-        },
+        eos_token_ids: eos(root, Some(&text), &[DEFAULT_EOS])?,
+        bos_token_id: bos(root, Some(&text))?,
         dtype: dtype(root, Some(&text))?,
-        vision_tower: None,
     })
 }
 
@@ -103,27 +89,29 @@ fn original(folder: &Path, root: &Fields) -> Result<ModelConfig> {
     let family =
         if aspect.as_deref() == Some("anyres") { Family::LlavaNext } else { Family::Llava };
     let decoder = text::decoder(root, None)?;
-    let (vision, vision_tower) = original_tower(folder, root)?;
+    let (clip, tower_folder) = original_tower(folder, root)?;
     if let Some(width) = root.usize("mm_hidden_size")?
-        && width != vision.hidden_size
+        && width != clip.hidden_size
     {
-        let message = format!("is {width}, the vision tower is {} wide", vision.hidden_size);
+        let message = format!("is {width}, the vision tower is {} wide", clip.hidden_size);
         return Err(root.error("mm_hidden_size", message));
     }
     let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
     Ok(ModelConfig {
         family,
-        vision,
-        projector: ProjectorConfig { activation: Activation::Gelu, bias: true },
+        vision: VisionConfig::Llava(LlavaVision {
+            clip,
+            projector: ProjectorConfig { activation: Activation::Gelu, bias: true },
+            feature_layer: root.int("mm_vision_select_layer")?.unwrap_or(DEFAULT_FEATURE_LAYER),
+            image_grid_pinpoints: pinpoints(root, family)?,
+            image_aspect_ratio: aspect,
+            tower_folder,
+        }),
         decoder,
-        vision_feature_layer: root.int("mm_vision_select_layer")?.unwrap_or(DEFAULT_FEATURE_LAYER),
         image_token_id: root.token("image_token_index")?.unwrap_or(beyond),
-        image_grid_pinpoints: pinpoints(root, family)?,
-        image_aspect_ratio: aspect,
-        eos_token_ids: eos(root, None)?,
-        bos_token_id: root.token("bos_token_id")?,
+        eos_token_ids: eos(root, None, &[DEFAULT_EOS])?,
+        bos_token_id: bos(root, None)?,
         dtype: dtype(root, None)?,
-        vision_tower,
     })
 }
 
@@ -162,38 +150,12 @@ fn find_tower(folder: &Path, name: &str) -> Option<PathBuf> {
 }
 
 fn pinpoints(root: &Fields, family: Family) -> Result<Vec<(usize, usize)>> {
-    match (family, root.pairs("image_grid_pinpoints")?) {
-        (Family::Llava, _) => Ok(Vec::new()),
-        (Family::LlavaNext, None) => Ok(DEFAULT_PINPOINTS.to_vec()),
-        (Family::LlavaNext, Some(list)) if list.is_empty() => {
+    match root.pairs("image_grid_pinpoints")? {
+        _ if family == Family::Llava => Ok(Vec::new()),
+        None => Ok(DEFAULT_PINPOINTS.to_vec()),
+        Some(list) if list.is_empty() => {
             Err(root.error("image_grid_pinpoints", "is empty, at least one pair is needed"))
         }
-        (Family::LlavaNext, Some(list)) => Ok(list),
+        Some(list) => Ok(list),
     }
-}
-
-fn eos(root: &Fields, text: Option<&Fields>) -> Result<Vec<u32>> {
-    if let Some(ids) = root.tokens("eos_token_id")? {
-        return Ok(ids);
-    }
-    let inner = text.map(|text| text.tokens("eos_token_id")).transpose()?.flatten();
-    Ok(inner.unwrap_or_else(|| vec![DEFAULT_EOS]))
-}
-
-fn dtype(root: &Fields, text: Option<&Fields>) -> Result<Option<StoredDtype>> {
-    for fields in [Some(root), text].into_iter().flatten() {
-        for key in ["dtype", "torch_dtype"] {
-            let Some(name) = fields.text(key)? else { continue };
-            return match name.trim_start_matches("torch.") {
-                "float32" => Ok(Some(StoredDtype::F32)),
-                "float16" => Ok(Some(StoredDtype::F16)),
-                "bfloat16" => Ok(Some(StoredDtype::Bf16)),
-                other => {
-                    let message = format!("is `{other}`, accepted: float32, float16, bfloat16");
-                    Err::<_, Error>(fields.error(key, message))
-                }
-            };
-        }
-    }
-    Ok(None)
 }

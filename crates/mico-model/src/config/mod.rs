@@ -1,19 +1,26 @@
 //! What a model is made of, read from `config.json` in its old, new and original styles.
+//!
+//! Each family reads its own file ([`READERS`] finds it by `model_type`) into the one
+//! [`ModelConfig`]: a [`VisionConfig`] of its own shape and the settings of the generic decoder.
 
+mod common;
 mod fields;
 mod llava;
 mod parts;
+mod rope;
 mod text;
 mod tower;
+mod vision;
 
-pub use parts::{
-    Activation, AttentionBias, ClipConfig, DecoderConfig, ProjectorConfig, RopeConfig,
-};
+pub use parts::{Activation, AttentionBias, ClipConfig, DecoderConfig, ProjectorConfig};
+pub use rope::{RopeAxes, RopeConfig};
 pub(crate) use tower::CLIP_L_336;
+pub use vision::{LlavaVision, VisionConfig};
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use fields::Fields;
 
 /// Name of the settings file inside a model folder.
 pub const CONFIG_FILE: &str = "config.json";
@@ -27,6 +34,16 @@ pub enum Family {
     Llava,
     /// LLaVA-NeXT: a base view and crops per image.
     LlavaNext,
+    /// Qwen2.5-VL: an image at its own resolution, windowed vision attention.
+    Qwen25Vl,
+    /// Qwen3-VL: an image at its own resolution, DeepStack.
+    Qwen3Vl,
+    /// Qwen3.5: Qwen3-VL's vision before a hybrid decoder.
+    Qwen35,
+    /// InternVL3: tiles and a thumbnail per image.
+    InternVl,
+    /// LLaVA-Video: frames.
+    LlavaVideo,
 }
 
 impl Family {
@@ -35,6 +52,11 @@ impl Family {
         match self {
             Self::Llava => "llava",
             Self::LlavaNext => "llava_next",
+            Self::Qwen25Vl => "qwen2_5_vl",
+            Self::Qwen3Vl => "qwen3_vl",
+            Self::Qwen35 => "qwen3_5",
+            Self::InternVl => "internvl",
+            Self::LlavaVideo => "llava_video",
         }
     }
 }
@@ -55,52 +77,53 @@ pub enum StoredDtype {
 pub struct ModelConfig {
     /// How the parts are put together.
     pub family: Family,
-    /// The vision tower.
-    pub vision: ClipConfig,
-    /// The projector.
-    pub projector: ProjectorConfig,
+    /// Vision tower and what leads from it to the decoder.
+    pub vision: VisionConfig,
     /// The decoder.
     pub decoder: DecoderConfig,
-    /// Which hidden state of the tower is projected: 0 is the embeddings, `k` the output of
-    /// block #k; a negative number counts back from the last block's output (-1).
-    pub vision_feature_layer: i64,
-    /// The id that stands for an image in a prompt. Original checkpoints have none: there it is
-    /// the first id beyond the vocabulary.
+    /// The id that stands for an image in a prompt. Original LLaVA checkpoints have none: there it
+    /// is the first id beyond the vocabulary.
     pub image_token_id: u32,
-    /// Resolutions of LLaVA-NeXT as the file lists them (read as height, width by `-hf` code and
-    /// as width, height by the original code); empty for LLaVA-1.5.
-    pub image_grid_pinpoints: Vec<(usize, usize)>,
-    /// How the original files say a non-square image is treated (`pad`, `anyres`), if they do.
-    pub image_aspect_ratio: Option<String>,
     /// Ids that end an answer.
     pub eos_token_ids: Vec<u32>,
     /// Id that begins a prompt.
     pub bos_token_id: Option<u32>,
     /// Number format of the published weights, if stated.
     pub dtype: Option<StoredDtype>,
-    /// Folder of a vision tower that is not part of the checkpoint (original LLaVA-1.5).
-    pub vision_tower: Option<PathBuf>,
 }
+
+/// Reads one family's `config.json`: the model folder, the file's root and its `model_type`.
+type Reader = fn(&Path, &Fields, &str) -> Result<ModelConfig>;
+
+/// Who reads which `model_type`. A family adds its line here.
+const READERS: &[(&[&str], Reader)] =
+    &[(&["llava", "llava_next", "llava_llama", "llava_mistral"], llava::read)];
 
 impl ModelConfig {
     /// Reads `config.json` (and `generation_config.json` when there) of a model folder.
     pub fn read(folder: &Path) -> Result<Self> {
-        llava::read(folder)
+        let root = Fields::read(&folder.join(CONFIG_FILE))?;
+        let model_type =
+            root.text("model_type")?.ok_or_else(|| root.error("model_type", "is missing"))?;
+        let Some((_, read)) = READERS.iter().find(|(types, _)| types.contains(&model_type)) else {
+            let known: Vec<&str> = READERS.iter().flat_map(|(types, _)| *types).copied().collect();
+            let message = format!("is `{model_type}`, accepted: {}", known.join(", "));
+            return Err(root.error("model_type", message));
+        };
+        let mut config = read(folder, &root, model_type)?;
+        let generation = folder.join(GENERATION_FILE);
+        if generation.is_file()
+            && let Some(ids) = Fields::read(&generation)?.tokens("eos_token_id")?
+        {
+            config.eos_token_ids = ids;
+        }
+        config.validate(root.file())?;
+        Ok(config)
     }
 
-    /// Number of tower blocks that have to run for the selected features: 0 when the features are
-    /// the embeddings themselves.
-    pub fn vision_blocks(&self) -> Result<usize> {
-        let blocks = i64::try_from(self.vision.blocks).unwrap_or(i64::MAX);
-        let layer = self.vision_feature_layer;
-        let index = if layer < 0 { blocks + 1 + layer } else { layer };
-        match usize::try_from(index) {
-            Ok(index) if index <= self.vision.blocks => Ok(index),
-            _ => Err(Error::Config {
-                file: CONFIG_FILE.into(),
-                field: "vision_feature_layer".into(),
-                message: format!("is {layer}, the tower has {blocks} blocks"),
-            }),
-        }
+    /// Refuses settings that no model can have. `file` is named in the error.
+    pub fn validate(&self, file: &str) -> Result<()> {
+        self.vision.validate(file)?;
+        self.decoder.validate(file)
     }
 }

@@ -1,10 +1,11 @@
 //! Settings of the parts a model is put together from, and the limits they must respect.
 
+use super::rope::RopeConfig;
 use crate::error::{Error, Result};
 
 /// No published model comes near these; a larger number in a file is a mistake or an attack.
-const MAX_WIDTH: usize = 1 << 17;
-const MAX_BLOCKS: usize = 1 << 10;
+pub(super) const MAX_WIDTH: usize = 1 << 17;
+pub(super) const MAX_BLOCKS: usize = 1 << 10;
 const MAX_VOCAB: usize = 1 << 22;
 const MAX_IMAGE_SIDE: usize = 1 << 14;
 const MAX_POSITIONS: usize = 1 << 24;
@@ -89,21 +90,6 @@ impl ClipConfig {
     }
 }
 
-/// How positions turn into rotation angles.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RopeConfig {
-    /// Base of the geometric series of frequencies.
-    pub theta: f64,
-    /// Positions are divided by this (1 = plain rotation, else linear scaling).
-    pub factor: f64,
-}
-
-impl Default for RopeConfig {
-    fn default() -> Self {
-        Self { theta: 10_000.0, factor: 1.0 }
-    }
-}
-
 /// Which projections of a decoder block's attention have biases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AttentionBias {
@@ -145,7 +131,7 @@ pub struct DecoderConfig {
     pub qk_norm: bool,
     /// Whether the output head may reuse the embedding table when the file has none of its own.
     pub tied_head: bool,
-    /// Attention window; longer sequences are refused, as no published LLaVA uses one.
+    /// Attention window; longer sequences are refused, as no published model uses one.
     pub sliding_window: Option<usize>,
 }
 
@@ -162,7 +148,15 @@ impl DecoderConfig {
         check.range("vocab_size", self.vocab_size, MAX_VOCAB)?;
         check.range("max_position_embeddings", self.max_positions, MAX_POSITIONS)?;
         check.divides("num_key_value_heads", self.kv_heads, "num_attention_heads", self.heads)?;
-        check.divides("2", 2, "head_dim", self.head_dim)
+        check.divides("2", 2, "head_dim", self.head_dim)?;
+        match self.rope.axes.sections() {
+            Some(sections) if sections.iter().sum::<usize>() != self.head_dim / 2 => {
+                let half = self.head_dim / 2;
+                let message = format!("is {sections:?}, the sum must be {half}, half of head_dim");
+                Err(check.error("rope_parameters.mrope_section", message))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -175,13 +169,14 @@ pub struct ProjectorConfig {
     pub bias: bool,
 }
 
-struct Check<'a> {
-    file: &'a str,
-    part: &'a str,
+/// Refuses values out of range, naming file and setting.
+pub(super) struct Check<'a> {
+    pub(super) file: &'a str,
+    pub(super) part: &'a str,
 }
 
 impl Check<'_> {
-    fn error(&self, field: &str, message: String) -> Error {
+    pub(super) fn error(&self, field: &str, message: String) -> Error {
         Error::Config {
             file: self.file.to_owned(),
             field: format!("{}.{field}", self.part),
@@ -189,14 +184,20 @@ impl Check<'_> {
         }
     }
 
-    fn range(&self, field: &str, value: usize, max: usize) -> Result<()> {
+    pub(super) fn range(&self, field: &str, value: usize, max: usize) -> Result<()> {
         if (1..=max).contains(&value) {
             return Ok(());
         }
         Err(self.error(field, format!("is {value}, accepted: 1 to {max}")))
     }
 
-    fn divides(&self, small: &str, divisor: usize, field: &str, value: usize) -> Result<()> {
+    pub(super) fn divides(
+        &self,
+        small: &str,
+        divisor: usize,
+        field: &str,
+        value: usize,
+    ) -> Result<()> {
         if value.is_multiple_of(divisor) {
             return Ok(());
         }

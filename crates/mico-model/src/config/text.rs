@@ -1,37 +1,103 @@
-//! The decoder's settings from `text_config` (or from the root of an original file).
+//! The decoder's settings from `text_config` (or from the root of a flat file).
 
 use super::fields::Fields;
-use super::parts::{Activation, AttentionBias, DecoderConfig, RopeConfig};
+use super::parts::{Activation, AttentionBias, DecoderConfig};
+use super::rope::rope;
 use crate::error::Result;
 
-/// What a file that omits a size means: the defaults of its `model_type`.
-struct Defaults {
-    intermediate_size: usize,
-    kv_heads: Option<usize>,
+/// What a file means by the settings it omits, by its `model_type`.
+struct Kind {
+    /// Sizes; without them a file must state its own.
+    sizes: Option<Sizes>,
     max_positions: usize,
+    eps: f64,
+    theta: f64,
+    bias: AttentionBias,
+    qk_norm: bool,
+    /// Whether three rotary sections take turns unless the file says otherwise.
+    interleaved: bool,
+    /// Whether `sliding_window` counts only beside `use_sliding_window`.
+    window_flag: bool,
 }
 
-const LLAMA: Defaults = Defaults { intermediate_size: 11_008, kv_heads: None, max_positions: 2048 };
-const MISTRAL: Defaults =
-    Defaults { intermediate_size: 14_336, kv_heads: Some(8), max_positions: 131_072 };
+struct Sizes {
+    hidden: usize,
+    intermediate: usize,
+    blocks: usize,
+    heads: usize,
+    kv_heads: Option<usize>,
+    vocab: usize,
+}
 
-const DEFAULT_HIDDEN: usize = 4096;
-const DEFAULT_BLOCKS: usize = 32;
-const DEFAULT_HEADS: usize = 32;
-const DEFAULT_VOCAB: usize = 32_000;
-/// Every published LLaVA decoder uses this.
-const DEFAULT_EPS: f64 = 1e-5;
+const LLAMA: Kind = Kind {
+    sizes: Some(Sizes {
+        hidden: 4096,
+        intermediate: 11_008,
+        blocks: 32,
+        heads: 32,
+        kv_heads: None,
+        vocab: 32_000,
+    }),
+    max_positions: 2048,
+    // Every published LLaVA decoder uses this.
+    eps: 1e-5,
+    theta: 1e4,
+    bias: AttentionBias::None,
+    qk_norm: false,
+    interleaved: false,
+    window_flag: false,
+};
+
+const MISTRAL: Kind = Kind {
+    sizes: Some(Sizes {
+        hidden: 4096,
+        intermediate: 14_336,
+        blocks: 32,
+        heads: 32,
+        kv_heads: Some(8),
+        vocab: 32_000,
+    }),
+    max_positions: 131_072,
+    ..LLAMA
+};
+
+const QWEN2: Kind = Kind {
+    sizes: None,
+    max_positions: 32_768,
+    eps: 1e-6,
+    theta: 1e6,
+    bias: AttentionBias::Qkv,
+    window_flag: true,
+    ..LLAMA
+};
+
+const QWEN3: Kind = Kind {
+    max_positions: 128_000,
+    theta: 5e6,
+    bias: AttentionBias::None,
+    qk_norm: true,
+    interleaved: true,
+    ..QWEN2
+};
+
+const KINDS: &str = "llama, mistral, qwen2, qwen2_5_vl_text, qwen3, qwen3_vl_text";
+
+fn kind(text: &Fields) -> Result<Kind> {
+    Ok(match text.text("model_type")? {
+        None | Some("llama" | "llava" | "llava_next" | "llava_llama") => LLAMA,
+        Some("mistral" | "llava_mistral") => MISTRAL,
+        Some("qwen2" | "llava_qwen" | "qwen2_5_vl" | "qwen2_5_vl_text") => QWEN2,
+        Some("qwen3" | "qwen3_vl" | "qwen3_vl_text") => QWEN3,
+        Some(other) => {
+            let message = format!("is `{other}`, accepted: {KINDS}");
+            return Err(text.error("model_type", message));
+        }
+    })
+}
 
 /// Reads and validates the decoder's settings. `tied` is what the enclosing file says of the head.
 pub(super) fn decoder(text: &Fields, tied: Option<bool>) -> Result<DecoderConfig> {
-    let defaults = match text.text("model_type")? {
-        None | Some("llama" | "llava" | "llava_next" | "llava_llama") => LLAMA,
-        Some("mistral" | "llava_mistral") => MISTRAL,
-        Some(other) => {
-            let message = format!("is `{other}`, accepted: llama, mistral");
-            return Err(text.error("model_type", message));
-        }
-    };
+    let kind = kind(text)?;
     if let Some(name) = text.text("hidden_act")?
         && Activation::parse(name)? != Activation::Silu
     {
@@ -40,10 +106,14 @@ pub(super) fn decoder(text: &Fields, tied: Option<bool>) -> Result<DecoderConfig
     if text.flag("mlp_bias")? == Some(true) {
         return Err(text.error("mlp_bias", "is true, accepted: false"));
     }
-    let hidden_size = text.usize("hidden_size")?.unwrap_or(DEFAULT_HIDDEN);
-    let heads = text.usize("num_attention_heads")?.unwrap_or(DEFAULT_HEADS);
-    let kv_heads =
-        text.usize("num_key_value_heads")?.unwrap_or(defaults.kv_heads.unwrap_or(heads).min(heads));
+    let size = |key: &str, default: fn(&Sizes) -> usize| match text.usize(key)? {
+        Some(size) => Ok(size),
+        None => kind.sizes.as_ref().map(default).ok_or_else(|| text.error(key, "is missing")),
+    };
+    let hidden_size = size("hidden_size", |sizes| sizes.hidden)?;
+    let heads = size("num_attention_heads", |sizes| sizes.heads)?;
+    let usual_kv_heads = kind.sizes.as_ref().and_then(|sizes| sizes.kv_heads).unwrap_or(heads);
+    let kv_heads = text.usize("num_key_value_heads")?.unwrap_or(usual_kv_heads.min(heads));
     let head_dim = match text.usize("head_dim")? {
         Some(dim) => dim,
         None if heads > 0 && hidden_size.is_multiple_of(heads) => hidden_size / heads,
@@ -54,58 +124,25 @@ pub(super) fn decoder(text: &Fields, tied: Option<bool>) -> Result<DecoderConfig
     };
     let attention_bias = match text.flag("attention_bias")? {
         Some(true) => AttentionBias::All,
-        _ => AttentionBias::None,
+        _ => kind.bias,
     };
+    let windowed = !kind.window_flag || text.flag("use_sliding_window")?.unwrap_or(false);
     let config = DecoderConfig {
         hidden_size,
-        intermediate_size: text.usize("intermediate_size")?.unwrap_or(defaults.intermediate_size),
-        blocks: text.usize("num_hidden_layers")?.unwrap_or(DEFAULT_BLOCKS),
+        intermediate_size: size("intermediate_size", |sizes| sizes.intermediate)?,
+        blocks: size("num_hidden_layers", |sizes| sizes.blocks)?,
         heads,
         kv_heads,
         head_dim,
-        vocab_size: text.usize("vocab_size")?.unwrap_or(DEFAULT_VOCAB),
-        max_positions: text.usize("max_position_embeddings")?.unwrap_or(defaults.max_positions),
-        rms_norm_eps: text.positive("rms_norm_eps")?.unwrap_or(DEFAULT_EPS),
-        rope: rope(text)?,
+        vocab_size: size("vocab_size", |sizes| sizes.vocab)?,
+        max_positions: text.usize("max_position_embeddings")?.unwrap_or(kind.max_positions),
+        rms_norm_eps: text.positive("rms_norm_eps")?.unwrap_or(kind.eps),
+        rope: rope(text, kind.theta, kind.interleaved)?,
         attention_bias,
-        qk_norm: false,
+        qk_norm: kind.qk_norm,
         tied_head: tied.unwrap_or(false) || text.flag("tie_word_embeddings")?.unwrap_or(false),
-        sliding_window: text.usize("sliding_window")?,
+        sliding_window: if windowed { text.usize("sliding_window")? } else { None },
     };
     config.validate(text.file())?;
     Ok(config)
-}
-
-/// `rope_parameters` (new style) or `rope_theta` with `rope_scaling` (old style).
-fn rope(text: &Fields) -> Result<RopeConfig> {
-    let mut rope = RopeConfig::default();
-    let outer = text.positive("rope_theta")?;
-    let inner = match text.object("rope_parameters")? {
-        Some(inner) => Some(inner),
-        None => text.object("rope_scaling")?,
-    };
-    if let Some(inner) = &inner {
-        let kind = match inner.text("rope_type")? {
-            Some(kind) => Some(kind),
-            None => inner.text("type")?,
-        };
-        match kind.unwrap_or("default") {
-            "default" | "mrope" => {}
-            "linear" => {
-                rope.factor = inner
-                    .positive("factor")?
-                    .ok_or_else(|| inner.error("factor", "is missing, linear scaling needs it"))?;
-            }
-            other => {
-                let message = format!("is `{other}`, accepted: default, linear");
-                return Err(inner.error("rope_type", message));
-            }
-        }
-        if let Some(theta) = inner.positive("rope_theta")? {
-            rope.theta = theta;
-            return Ok(rope);
-        }
-    }
-    rope.theta = outer.unwrap_or(rope.theta);
-    Ok(rope)
 }

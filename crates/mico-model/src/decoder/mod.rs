@@ -1,11 +1,13 @@
-//! One decoder for every family: Llama and Mistral now, Qwen by configuration.
+//! One decoder for every family: Llama, Mistral, Qwen2 and Qwen3 by configuration.
 //!
 //! It runs any range of blocks on any set of tokens, so the caller can stop after block #K, drop
 //! tokens, and go on: positions are explicit, and each block's cache has its own length.
 
 mod block;
+mod deepstack;
 mod tap;
 
+pub use deepstack::DeepStack;
 pub use tap::{QkTap, Tap};
 
 use std::ops::Range;
@@ -18,7 +20,7 @@ use crate::config::DecoderConfig;
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::norm::RmsNorm;
-use crate::rope::Positions;
+use crate::rope::{Position, Positions};
 use crate::weights::{Builder, LinearShape};
 use block::Block;
 
@@ -32,6 +34,17 @@ pub struct Decoder {
     blocks: Vec<Block>,
     norm: RmsNorm,
     head: Linear,
+}
+
+/// The tokens of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct Tokens<'a> {
+    /// Their residual stream, `[n, d]`.
+    pub hidden: &'a Tensor,
+    /// Where they stand.
+    pub positions: &'a Positions,
+    /// What the first blocks add to the visual ones among them.
+    pub deepstack: Option<&'a DeepStack>,
 }
 
 /// What a run over a range of blocks gives.
@@ -118,8 +131,13 @@ impl Decoder {
         Ok(rows.to_dtype(self.compute)?)
     }
 
-    /// Rotary tables for explicit positions, one per token.
+    /// Rotary tables for explicit positions, one number per token: text, and models with one axis.
     pub fn positions(&self, ids: &[u32]) -> Result<Positions> {
+        self.positions_at(ids.iter().map(|&id| Position::text(id)).collect())
+    }
+
+    /// Rotary tables for explicit positions, one per token.
+    pub fn positions_at(&self, ids: Vec<Position>) -> Result<Positions> {
         Positions::new(self.config.rope, self.config.head_dim, ids, &self.device)
     }
 
@@ -134,20 +152,33 @@ impl Decoder {
         caches: &mut Caches,
         taps: &[Tap],
     ) -> Result<RunOutput> {
-        self.check(&range, hidden, positions, caches)?;
-        let tokens = positions.len();
+        self.run_tokens(range, Tokens { hidden, positions, deepstack: None }, caches, taps)
+    }
+
+    /// [`Self::run`] with what the first blocks add to visual tokens.
+    pub fn run_tokens(
+        &self,
+        range: Range<usize>,
+        tokens: Tokens<'_>,
+        caches: &mut Caches,
+        taps: &[Tap],
+    ) -> Result<RunOutput> {
+        self.check(&range, tokens, caches)?;
         for tap in taps {
-            tap.check(&range, tokens)?;
+            tap.check(&range, tokens.positions.len())?;
         }
         let mut found: Vec<Option<QkTap>> = taps.iter().map(|_| None).collect();
-        let mut hidden = hidden.to_dtype(self.compute)?.contiguous()?;
+        let mut hidden = tokens.hidden.to_dtype(self.compute)?.contiguous()?;
         for index in range {
             let earlier = caches.len(index);
-            let (next, tapped) = self.blocks[index].forward(&hidden, positions, caches)?;
+            let (next, tapped) = self.blocks[index].forward(&hidden, tokens.positions, caches)?;
             for (tap, slot) in taps.iter().zip(&mut found).filter(|(tap, _)| tap.block == index) {
                 *slot = Some(tap.take(&tapped, earlier, &self.device)?);
             }
-            hidden = next;
+            hidden = match tokens.deepstack {
+                Some(deepstack) => deepstack.add(index, next)?,
+                None => next,
+            };
         }
         Ok(RunOutput { hidden, taps: found.into_iter().flatten().collect() })
     }
@@ -163,13 +194,27 @@ impl Decoder {
         positions: &Positions,
         caches: &mut Caches,
     ) -> Result<Tensor> {
+        self.run_tokens_to_last(start, Tokens { hidden, positions, deepstack: None }, caches)
+    }
+
+    /// [`Self::run_to_last`] with what the first blocks add to visual tokens.
+    pub fn run_tokens_to_last(
+        &self,
+        start: usize,
+        tokens: Tokens<'_>,
+        caches: &mut Caches,
+    ) -> Result<Tensor> {
         let Some(last) = self.blocks.len().checked_sub(1).filter(|&last| start <= last) else {
             let message = format!("{start}, the decoder has {}", self.blocks.len());
             return Err(Error::input("first block", message));
         };
-        self.check(&(start..last + 1), hidden, positions, caches)?;
-        let run = self.run(start..last, hidden, positions, caches, &[])?;
-        self.blocks[last].forward_last(&run.hidden, positions, caches)
+        self.check(&(start..last + 1), tokens, caches)?;
+        let run = self.run_tokens(start..last, tokens, caches, &[])?;
+        let row = self.blocks[last].forward_last(&run.hidden, tokens.positions, caches)?;
+        match tokens.deepstack {
+            Some(deepstack) => deepstack.add_last(last, row, tokens.positions.len()),
+            None => Ok(row),
+        }
     }
 
     /// Final norm and output head for the given rows of the residual stream; `[m, vocab]` in f32.
@@ -182,13 +227,8 @@ impl Decoder {
         Ok(self.head.forward(&self.norm.forward(hidden)?)?.to_dtype(DType::F32)?)
     }
 
-    fn check(
-        &self,
-        range: &Range<usize>,
-        hidden: &Tensor,
-        positions: &Positions,
-        caches: &Caches,
-    ) -> Result<()> {
+    fn check(&self, range: &Range<usize>, tokens: Tokens<'_>, caches: &Caches) -> Result<()> {
+        let count = tokens.positions.len();
         let blocks = self.blocks.len();
         if range.start > range.end || range.end > blocks {
             let message = format!("{}..{}, the decoder has {blocks}", range.start, range.end);
@@ -198,14 +238,14 @@ impl Decoder {
             let message = format!("{} blocks, the decoder has {blocks}", caches.blocks());
             return Err(Error::input("caches", message));
         }
-        crate::error::expect_dims(
-            "hidden states",
-            hidden,
-            &[positions.len(), self.config.hidden_size],
-        )?;
+        let width = self.config.hidden_size;
+        crate::error::expect_dims("hidden states", tokens.hidden, &[count, width])?;
+        if let Some(deepstack) = tokens.deepstack {
+            deepstack.check(count, width)?;
+        }
         if let Some(window) = self.config.sliding_window {
             let longest = range.clone().map(|b| caches.len(b)).max().unwrap_or(0);
-            let total = longest + positions.len();
+            let total = longest + count;
             if total > window {
                 let message =
                     format!("{total} tokens, the model attends within a window of {window}");

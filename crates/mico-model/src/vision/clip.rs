@@ -2,7 +2,6 @@
 
 use candle_core::{DType, Device, Tensor};
 
-use super::{VisionOutput, VisionTaps};
 use crate::attention::{AttentionInput, attention};
 use crate::checkpoint::Part;
 use crate::config::{Activation, ClipConfig};
@@ -11,6 +10,17 @@ use crate::linear::Linear;
 use crate::norm::LayerNorm;
 use crate::relevance::column_means;
 use crate::weights::{Builder, LinearShape};
+
+/// What the tower gives for a batch of views.
+#[derive(Debug, Clone)]
+pub struct ClipOutput {
+    /// Features of the selected layer without the class token, `[views, patches, d]`: the raw
+    /// residual stream, not normalised.
+    pub features: Tensor,
+    /// Softmax probabilities of the class token's row, mean over heads, patch columns only and not
+    /// renormalised, `[views, patches]` in f32; present when asked for.
+    pub cls_attention: Option<Tensor>,
+}
 
 /// The tower up to the selected layer.
 #[derive(Debug)]
@@ -78,15 +88,16 @@ impl ClipTower {
         self.blocks.len()
     }
 
-    /// Features (and taps) of a batch of views `[views, 3, side, side]`, normalised pixels.
-    pub fn forward(&self, pixels: &Tensor, taps: VisionTaps) -> Result<VisionOutput> {
+    /// Features of a batch of views `[views, 3, side, side]` of normalised pixels, and with
+    /// `observe` the class token's attention in the block whose output is selected.
+    pub fn forward(&self, pixels: &Tensor, observe: bool) -> Result<ClipOutput> {
         let (views, channels, height, width) = pixels.dims4()?;
         let side = self.config.image_size;
         if views == 0 || channels != 3 || height != side || width != side {
             let message = format!("shape {:?}, expected [views, 3, {side}, {side}]", pixels.dims());
             return Err(Error::input("pixels", message));
         }
-        if taps.cls_attention && self.blocks.is_empty() {
+        if observe && self.blocks.is_empty() {
             let message = "the selected layer is the embeddings, which no attention precedes";
             return Err(Error::input("class attention", message));
         }
@@ -94,7 +105,7 @@ impl ClipTower {
         let mut hidden = self.embed(pixels)?;
         let mut cls_attention = None;
         for (index, block) in self.blocks.iter().enumerate() {
-            let tap = taps.cls_attention && index + 1 == self.blocks.len();
+            let tap = observe && index + 1 == self.blocks.len();
             let (next, row) = block.forward(&hidden, views, tap)?;
             hidden = next;
             cls_attention = row;
@@ -103,7 +114,7 @@ impl ClipTower {
             .reshape((views, tokens, self.config.hidden_size))?
             .narrow(1, 1, tokens - 1)?
             .contiguous()?;
-        Ok(VisionOutput { features, cls_attention })
+        Ok(ClipOutput { features, cls_attention })
     }
 
     /// Patch, class and position embeddings behind the first norm, `[views * tokens, d]`.

@@ -1,23 +1,81 @@
-//! Vision towers.
+//! Vision towers, and what passes between a processor, a family's vision side and the decoder.
+//!
+//! Everything here is counted in visual tokens: what one token of the decoder's sequence stands
+//! for, after merging, shuffling or pooling. Rows are group by group, each group in raster order,
+//! whatever order a tower works in.
 
 pub mod clip;
 
 use candle_core::Tensor;
 
-/// What to observe in the tower besides the features; nothing else is computed.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct VisionTaps {
-    /// The class token's attention to the patches in the block whose output is selected.
-    pub cls_attention: bool,
+/// Rows and columns of the visual tokens of one group (image, view, crop, tile, frame).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Grid {
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub columns: usize,
 }
 
-/// What a tower gives for a batch of views.
+impl Grid {
+    /// Number of visual tokens.
+    pub fn tokens(&self) -> usize {
+        self.rows * self.columns
+    }
+}
+
+/// One image (or video) as its family's processor prepared it.
 #[derive(Debug, Clone)]
-pub struct VisionOutput {
-    /// Features of the selected layer without the class token, `[views, patches, d]`: the raw
-    /// residual stream, not normalised.
-    pub features: Tensor,
-    /// Softmax probabilities of the class token's row, mean over heads, patch columns only and not
-    /// renormalised, `[views, patches]` in f32; present when asked for.
-    pub cls_attention: Option<Tensor>,
+pub struct Pixels {
+    /// Normalised numbers in the family's own shape: `[views, 3, height, width]`, or
+    /// `[patches, values of a patch]`.
+    pub values: Tensor,
+    /// The groups the visual tokens form.
+    pub grids: Vec<Grid>,
+}
+
+impl Pixels {
+    /// Visual tokens of all groups.
+    pub fn tokens(&self) -> usize {
+        self.grids.iter().map(Grid::tokens).sum()
+    }
+}
+
+/// What to observe besides the embeddings; nothing else is computed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct VisionTaps {
+    /// Stage-1 features: what the tower says of each visual token before it is projected.
+    pub features: bool,
+    /// Reliability: the attention each visual token receives.
+    pub reliability: bool,
+}
+
+impl VisionTaps {
+    /// Everything.
+    pub const ALL: Self = Self { features: true, reliability: true };
+}
+
+/// What a tower saw in one image.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// Stage-1 features `[n, d1]`, present when asked for: the raw residual stream, not
+    /// normalised.
+    pub features: Option<Tensor>,
+    /// Reliability `[n]` in f32, present when asked for: softmax probabilities, mean over heads,
+    /// not renormalised.
+    pub reliability: Option<Tensor>,
+    /// The tower's own output, as the family's second step wants it.
+    pub states: Vec<Tensor>,
+}
+
+/// One image in the decoder's space.
+#[derive(Debug, Clone)]
+pub struct Embedded {
+    /// One embedding per visual token, `[n, d]`.
+    pub embeds: Tensor,
+    /// Features added to the visual tokens after the first decoder blocks, `[n, d]` each; empty
+    /// for families without them.
+    pub deepstack: Vec<Tensor>,
+    /// The embedding that ends a row where the family's packing inserts one, `[d]`.
+    pub newline: Option<Tensor>,
 }

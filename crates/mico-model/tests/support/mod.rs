@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
-use mico_model::{LoadOptions, Model, VisionTaps};
+use mico_model::{Grid, LoadOptions, Model, Pixels, VisionTaps};
 use serde_json::Value;
 
 pub(crate) fn folder(case: &str) -> PathBuf {
@@ -47,12 +47,23 @@ impl Case {
         self.expected["images"].as_object().unwrap().keys().cloned().collect()
     }
 
+    /// An image as the tower takes it.
+    pub(crate) fn pixels(&self, image: &str) -> Pixels {
+        self.views(self.tensor(&format!("{image}.pixel_values")).clone())
+    }
+
+    /// Views with the tower's grid.
+    pub(crate) fn views(&self, values: Tensor) -> Pixels {
+        let side = self.model.config().vision.llava().unwrap().clip.grid();
+        let grids = vec![Grid { rows: side, columns: side }; values.dim(0).unwrap()];
+        Pixels { values, grids }
+    }
+
     /// Projected visual tokens of an image in the order of the prompt, without newlines.
     pub(crate) fn visual_embeds(&self, image: &str) -> Tensor {
-        let pixels = self.tensor(&format!("{image}.pixel_values"));
-        let seen = self.model.encode_images(pixels, VisionTaps::default()).unwrap();
-        assert!(seen.cls_attention.is_none());
-        let projected = self.model.project(&seen.features).unwrap().flatten(0, 1).unwrap();
+        let seen = self.model.encode(&self.pixels(image), VisionTaps::default()).unwrap();
+        assert!(seen.features.is_none() && seen.reliability.is_none());
+        let projected = self.model.embed(&seen).unwrap().embeds;
         let Some(order) = self.expected["images"][image].get("token_of_view") else {
             return projected;
         };

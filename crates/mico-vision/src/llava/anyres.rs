@@ -2,8 +2,9 @@
 //! best.
 
 use super::packing::{NextPacking, Stitched, unpad_margins, whole_tokens};
-use super::params::{MAX_PIXEL_VALUES, ParamError, Tower};
+use super::params::Tower;
 use crate::layout::{Group, GroupKind, VisualLayout, VisualToken};
+use crate::param::{MAX_PIXEL_VALUES, ParamError};
 use crate::pixels::{CHANNELS, RgbImage, Size};
 use crate::preprocessor_config::{PreprocessorConfig, Resize};
 use crate::processed::Processed;

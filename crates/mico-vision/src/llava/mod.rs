@@ -5,7 +5,8 @@ mod one;
 mod packing;
 mod params;
 
+pub use crate::param::{MAX_PIXEL_VALUES, MAX_VIEW_SIDE, ParamError};
 pub use anyres::{AnyresAxis, LlavaNext};
 pub use one::{Llava, PadMode};
 pub use packing::NextPacking;
-pub use params::{MAX_PIXEL_VALUES, MAX_VIEW_SIDE, ParamError, Tower};
+pub use params::Tower;

@@ -1,8 +1,9 @@
 //! LLaVA-1.5: one square view of the image.
 
 use super::packing::whole_tokens;
-use super::params::{MAX_VIEW_SIDE, ParamError, Tower};
+use super::params::Tower;
 use crate::layout::{Group, GroupKind, VisualLayout};
+use crate::param::{MAX_VIEW_SIDE, ParamError};
 use crate::pixels::{RgbImage, Size};
 use crate::preprocessor_config::{PreprocessorConfig, Resize};
 use crate::processed::Processed;

@@ -2,38 +2,12 @@
 
 use crate::layout::VisualLayout;
 use crate::normalise::Normalise;
+use crate::param::{MAX_VIEW_SIDE, ParamError};
 use crate::pixels::{RgbImage, Size};
 use crate::preprocessor_config::{PreprocessorConfig, Resize};
 use crate::processed::Processed;
 use crate::resample::ResizeBackend;
 use crate::view::View;
-
-/// Largest side of a view.
-pub const MAX_VIEW_SIDE: u32 = 4096;
-/// Most numbers one image may become: 1 GiB of f32.
-pub const MAX_PIXEL_VALUES: u64 = 1 << 28;
-
-/// A processor parameter that cannot be worked with.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error("{parameter} is {found}: accepted is {accepted}")]
-pub struct ParamError {
-    /// The parameter at fault.
-    pub parameter: &'static str,
-    /// Its value.
-    pub found: String,
-    /// What would be accepted.
-    pub accepted: String,
-}
-
-impl ParamError {
-    pub(super) fn new(
-        parameter: &'static str,
-        found: impl std::fmt::Display,
-        accepted: impl Into<String>,
-    ) -> Self {
-        Self { parameter, found: format!("{found}"), accepted: accepted.into() }
-    }
-}
 
 /// What a vision tower expects of its input.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,19 +37,7 @@ impl Tower {
         if !(1..=most).contains(&self.patch) {
             return Err(ParamError::new("patch size", self.patch, format!("1 to {most}")));
         }
-        if let Some(scale) = self.normalise.rescale.filter(|scale| !scale.is_finite()) {
-            return Err(ParamError::new("rescale_factor", scale, "a finite number"));
-        }
-        let Some(statistics) = self.normalise.statistics else { return Ok(()) };
-        if let Some(mean) = statistics.mean.iter().find(|mean| !mean.is_finite()) {
-            return Err(ParamError::new("image_mean", mean, "finite numbers"));
-        }
-        // Checked as the f32 it is used as: a tiny deviation would otherwise turn pixels infinite.
-        let usable = |std: f64| (std as f32).is_normal();
-        match statistics.std.iter().find(|std| !usable(**std)) {
-            Some(std) => Err(ParamError::new("image_std", std, "finite numbers other than 0")),
-            None => Ok(()),
-        }
+        self.normalise.check()
     }
 
     /// The tower that `config` describes, with patches of side `patch`, and its checked resize
@@ -93,6 +55,17 @@ impl Tower {
                     done,
                     "true (the tower has one input size)",
                 ));
+            }
+        }
+        for (parameter, stated) in [
+            ("min_pixels", config.area.min),
+            ("max_pixels", config.area.max),
+            ("merge_size", config.merge.map(u64::from)),
+            ("temporal_patch_size", config.frames.map(u64::from)),
+        ] {
+            if let Some(stated) = stated {
+                let accepted = "nothing, the tower has one input size";
+                return Err(ParamError::new(parameter, stated, accepted));
             }
         }
         let tower = Self {
@@ -117,9 +90,7 @@ impl Tower {
             views.iter().map(|view| view.render(image, self.backend)).collect();
         Processed {
             pixels: self.normalise.apply(&pictures),
-            views: views.len(),
-            height: self.view.height as usize,
-            width: self.view.width as usize,
+            shape: vec![views.len(), 3, self.view.height as usize, self.view.width as usize],
             layout,
         }
     }

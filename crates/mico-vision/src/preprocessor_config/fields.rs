@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{ConfigError, Resize};
+use super::{ConfigError, PixelArea, Resize};
 use crate::pixels::Size;
 
 /// Characters of a value shown in an error.
@@ -58,6 +58,37 @@ fn side(value: &Value) -> Option<u32> {
 fn height_and_width(object: &Map<String, Value>) -> Option<Size> {
     let size = Size::new(side(object.get("width")?)?, side(object.get("height")?)?);
     (object.len() == 2).then_some(size)
+}
+
+/// A count of anything.
+pub(super) fn count(field: &str, value: &Value) -> Result<u64, ConfigError> {
+    let found = value.as_u64().filter(|count| *count > 0);
+    found.ok_or_else(|| wrong(field, value, "a whole number above 0"))
+}
+
+/// A count of pixels along a side and the like.
+pub(super) fn small_count(field: &str, value: &Value) -> Result<u32, ConfigError> {
+    side(value).ok_or_else(|| wrong(field, value, "a whole number from 1 to 65536"))
+}
+
+/// Whether a size is a pair of areas: `shortest_edge` and `longest_edge` are then pixels of the
+/// whole image, whatever their names say.
+pub(super) fn area_of(value: &Value) -> bool {
+    let names = ["longest_edge", "min_pixels", "max_pixels"];
+    value.as_object().is_some_and(|object| names.iter().any(|name| object.contains_key(*name)))
+}
+
+/// `{"shortest_edge", "longest_edge"}` or `{"min_pixels", "max_pixels"}`, fewest and most pixels.
+pub(super) fn pixel_area(field: &str, value: &Value) -> Result<PixelArea, ConfigError> {
+    let mut area = PixelArea::default();
+    for (name, value) in value.as_object().into_iter().flatten() {
+        match name.as_str() {
+            "shortest_edge" | "min_pixels" => area.min = Some(count(field, value)?),
+            "longest_edge" | "max_pixels" => area.max = Some(count(field, value)?),
+            _ => return Err(wrong(field, value, "`shortest_edge` and `longest_edge`")),
+        }
+    }
+    Ok(area)
 }
 
 /// A side, `{"shortest_edge"}`, or `{"height", "width"}`.

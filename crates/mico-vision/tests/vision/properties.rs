@@ -131,8 +131,8 @@ proptest! {
         let image = noise(width, height);
         let processor = next(28, 7, AnyresAxis::Original);
         let out = processor.process(&image, NextPacking::Spatial);
-        prop_assert_eq!(out.pixels.len(), out.views * 3 * out.height * out.width);
-        prop_assert_eq!(out.layout.groups().len(), out.views);
+        prop_assert_eq!(out.pixels.len(), out.shape.iter().product::<usize>());
+        prop_assert_eq!(out.layout.groups().len(), out.shape[0]);
         prop_assert!(out.pixels.iter().all(|number| number.is_finite()));
     }
 

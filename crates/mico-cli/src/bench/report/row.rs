@@ -1,6 +1,8 @@
 //! One setting's row.
 
 use mico_engine::flops::{self, Gflops, Head, Picks, Prefill, Stage2Work};
+use mico_model::Grid;
+use mico_vision::layout::Group;
 use serde::Serialize;
 
 use super::stats::{Speedup, Spread};
@@ -166,9 +168,11 @@ pub(super) fn count(subject: &Subject, measured: &Measured) -> mico_model::Resul
         keys: tokens.first().copied().unwrap_or(0),
         picks: Picks { tokens: entered, kept: stage.kept.len() },
     });
+    let grid = |group: &Group| Grid { rows: group.rows, columns: group.columns };
+    let grids: Vec<Grid> = layout.groups().iter().map(grid).collect();
     flops::prefill(&Prefill {
         config: subject.engine.model().config(),
-        views: layout.groups().len(),
+        grids: &grids,
         tokens_per_block: &tokens,
         head: Head::Last,
         stage1: &stage1,

@@ -4,8 +4,10 @@
 //! whatever a kernel skips; norms, activations, indexing and sorting count nothing. One step of a
 //! dense greedy selection over `N` tokens is `3 N^2`, whatever a lazy one saves.
 
-use mico_model::ModelConfig;
-use mico_model::config::{ClipConfig, DecoderConfig};
+mod vision;
+
+use mico_model::config::DecoderConfig;
+use mico_model::{Grid, ModelConfig};
 use serde::Serialize;
 
 /// What one pick of the dense greedy does to each pair of tokens: compare, weigh, add.
@@ -47,8 +49,8 @@ pub struct Stage2Work {
 pub struct Prefill<'a> {
     /// The model.
     pub config: &'a ModelConfig,
-    /// Views that go through the tower.
-    pub views: usize,
+    /// Groups of visual tokens (views, images, tiles, frames) that go through the tower.
+    pub grids: &'a [Grid],
     /// Tokens in each decoder block, text included.
     pub tokens_per_block: &'a [usize],
     /// Where the head runs.
@@ -109,7 +111,7 @@ impl Gflops {
 /// let tokens = [576 + 69; 32];
 /// let work = Prefill {
 ///     config: &config,
-///     views: 1,
+///     grids: &[mico_model::Grid { rows: 24, columns: 24 }],
 ///     tokens_per_block: &tokens,
 ///     head: Head::Last,
 ///     stage1: &[],
@@ -119,10 +121,11 @@ impl Gflops {
 /// # Ok::<(), mico_model::Error>(())
 /// ```
 pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {
-    let Prefill { config, views, .. } = *work;
-    let (vision, decoder) = (&config.vision, &config.decoder);
-    let (width, feature) = (decoder.hidden_size as f64, vision.hidden_size as f64);
-    let patches = (views * vision.patches()) as f64;
+    let config = work.config;
+    let decoder = &config.decoder;
+    let width = decoder.hidden_size as f64;
+    let seen = vision::vision(&config.vision, work.grids, decoder.hidden_size)?;
+    let feature = config.vision.feature_width() as f64;
     let blocks = work.tokens_per_block.iter().map(|&tokens| decoder_block(decoder, tokens));
     let positions = match work.head {
         Head::Last => 1,
@@ -134,9 +137,9 @@ pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {
         .map_or(0.0, |stage| 2.0 * stage.queries as f64 * stage.keys as f64 * attention_width);
     let selections: f64 = work.stage1.iter().map(|&picks| coverage(picks, feature)).sum();
     Ok(Gflops {
-        vision_encoder: views as f64 * tower(vision, config.vision_blocks()?) / GIGA,
-        projector: 2.0 * patches * width * (feature + width) / GIGA,
-        visual_pooling: 0.0,
+        vision_encoder: seen.encoder / GIGA,
+        projector: seen.projector / GIGA,
+        visual_pooling: seen.pooling / GIGA,
         decoder: blocks.sum::<f64>() / GIGA,
         output_head: 2.0 * positions as f64 * width * decoder.vocab_size as f64 / GIGA,
         stage1: selections / GIGA,
@@ -145,16 +148,6 @@ pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {
         total: 0.0,
     }
     .summed())
-}
-
-/// One view through the patch embedding and `blocks` blocks, the class token included.
-fn tower(config: &ClipConfig, blocks: usize) -> f64 {
-    let (width, inner) = (config.hidden_size as f64, config.intermediate_size as f64);
-    let (patches, side) = (config.patches() as f64, config.patch_size as f64);
-    let tokens = patches + 1.0;
-    let embedding = 2.0 * patches * 3.0 * side * side * width;
-    let linears = 2.0 * tokens * (4.0 * width * width + 2.0 * width * inner);
-    embedding + blocks as f64 * (linears + 4.0 * tokens * tokens * width)
 }
 
 /// One decoder block on `tokens` tokens.
@@ -186,11 +179,11 @@ mod tests {
     fn next_7b(budget: Option<usize>, text: usize) -> Gflops {
         let config = Preset::find("llava-next-7b").unwrap().config();
         let policy = preset("llava-next-7b").unwrap().policy;
-        let patches = config.vision.patches();
+        let patches = config.vision.tokens_per_view().unwrap();
         let sizes = [patches; VIEWS];
         let mut work = Prefill {
             config: &config,
-            views: VIEWS,
+            grids: &[Grid { rows: 24, columns: 24 }; VIEWS],
             tokens_per_block: &[VIEWS * patches + text; 32],
             head: Head::All,
             stage1: &[],
@@ -256,8 +249,9 @@ mod tests {
         let config = Preset::find("llava-next-mistral-7b").unwrap().config();
         let count = |head| {
             let (tokens_per_block, stage1) = (&[100; 32][..], &[][..]);
-            let work =
-                Prefill { config: &config, views: 1, tokens_per_block, head, stage1, stage2: None };
+            let grids = &[Grid { rows: 24, columns: 24 }][..];
+            let config = &config;
+            let work = Prefill { config, grids, tokens_per_block, head, stage1, stage2: None };
             prefill(&work).unwrap()
         };
         let (last, all) = (count(Head::Last), count(Head::All));

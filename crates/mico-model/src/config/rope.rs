@@ -1,0 +1,122 @@
+//! The rotary embedding's settings.
+
+use super::fields::Fields;
+use crate::error::Result;
+
+/// How positions turn into rotation angles.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RopeConfig {
+    /// Base of the geometric series of frequencies.
+    pub theta: f64,
+    /// Positions are divided by this (1 = plain rotation, else linear scaling).
+    pub factor: f64,
+    /// Which axis of a token's position turns which frequency.
+    pub axes: RopeAxes,
+}
+
+impl Default for RopeConfig {
+    fn default() -> Self {
+        Self { theta: 10_000.0, factor: 1.0, axes: RopeAxes::One }
+    }
+}
+
+/// Which axis of a token's position turns which frequency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RopeAxes {
+    /// Positions are one number.
+    #[default]
+    One,
+    /// The first frequencies turn with time, the next with the row, the last with the column; so
+    /// many of each (Qwen2.5-VL).
+    Chunked([usize; 3]),
+    /// Time, row and column take turns, as often as each has frequencies; what is left over turns
+    /// with time (Qwen3-VL).
+    Interleaved([usize; 3]),
+}
+
+impl RopeAxes {
+    /// Whether a position has three axes.
+    pub fn is_spatial(self) -> bool {
+        self != Self::One
+    }
+
+    /// The axis (0 time, 1 row, 2 column) that turns frequency `index`.
+    pub(crate) fn axis(self, index: usize) -> usize {
+        match self {
+            Self::One => 0,
+            Self::Chunked([time, row, _]) => {
+                usize::from(index >= time) + usize::from(index >= time + row)
+            }
+            Self::Interleaved(sections) => {
+                let axis = index % 3;
+                if index < 3 * sections[axis] { axis } else { 0 }
+            }
+        }
+    }
+
+    /// The numbers of frequencies, if there are three axes.
+    pub(crate) fn sections(self) -> Option<[usize; 3]> {
+        match self {
+            Self::One => None,
+            Self::Chunked(sections) | Self::Interleaved(sections) => Some(sections),
+        }
+    }
+}
+
+/// Reads `rope_parameters` (new style) or `rope_theta` with `rope_scaling` (old style).
+/// `interleaved` is what a file that does not say means by three sections.
+pub(super) fn rope(text: &Fields, default_theta: f64, interleaved: bool) -> Result<RopeConfig> {
+    let theta = text.positive("rope_theta")?.unwrap_or(default_theta);
+    let mut rope = RopeConfig { theta, ..RopeConfig::default() };
+    let inner = match text.object("rope_parameters")? {
+        Some(inner) => Some(inner),
+        None => text.object("rope_scaling")?,
+    };
+    let Some(inner) = inner else { return Ok(rope) };
+    let kind = match inner.text("rope_type")? {
+        Some(kind) => Some(kind),
+        None => inner.text("type")?,
+    };
+    match kind.unwrap_or("default") {
+        // Dynamic scaling begins beyond the positions the model was made for; those are refused.
+        "default" | "mrope" | "dynamic" => {}
+        "linear" => {
+            rope.factor = inner
+                .positive("factor")?
+                .ok_or_else(|| inner.error("factor", "is missing, linear scaling needs it"))?;
+        }
+        other => {
+            let message = format!("is `{other}`, accepted: default, mrope, dynamic, linear");
+            return Err(inner.error("rope_type", message));
+        }
+    }
+    rope.theta = inner.positive("rope_theta")?.unwrap_or(rope.theta);
+    if let Some(sections) = inner.counts("mrope_section")? {
+        let sections: [usize; 3] = sections.try_into().map_err(|found: Vec<usize>| {
+            inner.error("mrope_section", format!("has {} numbers, expected 3", found.len()))
+        })?;
+        rope.axes = if inner.flag("mrope_interleaved")?.unwrap_or(interleaved) {
+            RopeAxes::Interleaved(sections)
+        } else {
+            RopeAxes::Chunked(sections)
+        };
+    }
+    Ok(rope)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_of_the_published_models() {
+        let letters = |axes: RopeAxes, count: usize| -> String {
+            (0..count).map(|i| ['T', 'H', 'W'][axes.axis(i)]).collect()
+        };
+        let chunked = letters(RopeAxes::Chunked([16, 24, 24]), 64);
+        assert_eq!(chunked, "T".repeat(16) + &"H".repeat(24) + &"W".repeat(24));
+        let interleaved = letters(RopeAxes::Interleaved([24, 20, 20]), 64);
+        assert_eq!(interleaved, "THW".repeat(20) + "TTTT");
+        assert_eq!(letters(RopeAxes::Interleaved([11, 11, 10]), 32), "THW".repeat(10) + "TH");
+    }
+}

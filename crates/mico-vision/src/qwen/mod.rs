@@ -1,0 +1,162 @@
+//! The processor of the Qwen vision models: an image at its own resolution, in patches.
+//!
+//! An image is resized to the nearest size whose sides are whole numbers of merged patches and
+//! whose area lies within limits. There is no usual size: whoever processes an image states the
+//! limits.
+
+mod resize;
+
+pub use resize::{MAX_ASPECT, PixelLimits};
+
+use rayon::prelude::*;
+
+use crate::layout::{Group, GroupKind, Patch, VisualLayout, VisualToken};
+use crate::normalise::Normalise;
+use crate::param::{MAX_PIXEL_VALUES, ParamError};
+use crate::pixels::{CHANNELS, RgbImage, Size};
+use crate::preprocessor_config::PreprocessorConfig;
+use crate::processed::Processed;
+use crate::resample::{Canvas, ResizeBackend};
+use crate::view::View;
+
+/// Largest side of a patch, and most patches that a merge joins along a side.
+const MAX_PATCH: u32 = 256;
+const MAX_MERGE: u32 = 16;
+
+/// What the vision tower expects of its patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PatchShape {
+    /// Side of a patch in pixels.
+    pub patch: u32,
+    /// Patches that a visual token joins along each side.
+    pub merge: u32,
+    /// Frames of a patch; a still image is repeated.
+    pub frames: u32,
+}
+
+impl PatchShape {
+    /// Side of a visual token in pixels.
+    pub fn factor(&self) -> u32 {
+        self.patch * self.merge
+    }
+
+    /// Numbers of one patch.
+    pub fn values(&self) -> usize {
+        CHANNELS * self.frames as usize * (self.patch * self.patch) as usize
+    }
+}
+
+/// The processor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QwenVl {
+    shape: PatchShape,
+    limits: PixelLimits,
+    normalise: Normalise,
+    backend: ResizeBackend,
+}
+
+impl QwenVl {
+    /// A processor for a tower's patches; every image is resized within `limits`.
+    pub fn new(
+        shape: PatchShape,
+        limits: PixelLimits,
+        normalise: Normalise,
+        backend: ResizeBackend,
+    ) -> Result<Self, ParamError> {
+        for (parameter, value, most) in [
+            ("patch_size", shape.patch, MAX_PATCH),
+            ("merge_size", shape.merge, MAX_MERGE),
+            ("temporal_patch_size", shape.frames, MAX_MERGE),
+        ] {
+            if !(1..=most).contains(&value) {
+                return Err(ParamError::new(parameter, value, format!("1 to {most}")));
+            }
+        }
+        limits.check(shape.factor())?;
+        normalise.check()?;
+        Ok(Self { shape, limits, normalise, backend })
+    }
+
+    /// The processor a `preprocessor_config.json` describes, for a tower with patches of `shape`,
+    /// which the file must not contradict.
+    pub fn from_config(
+        config: &PreprocessorConfig,
+        shape: PatchShape,
+        limits: PixelLimits,
+    ) -> Result<Self, ParamError> {
+        if !config.do_resize {
+            let accepted = "true (sides must be whole numbers of merged patches)";
+            return Err(ParamError::new("do_resize", false, accepted));
+        }
+        for (parameter, stated, expected) in [
+            ("patch_size", config.patch, shape.patch),
+            ("merge_size", config.merge, shape.merge),
+            ("temporal_patch_size", config.frames, shape.frames),
+        ] {
+            if let Some(stated) = stated.filter(|stated| *stated != expected) {
+                let accepted = format!("{expected}, as the vision tower has it");
+                return Err(ParamError::new(parameter, stated, accepted));
+            }
+        }
+        Self::new(shape, limits, config.normalise, config.backend)
+    }
+
+    /// Pixels and layout of an image. Patches are in the order of their visual tokens, row by row,
+    /// and inside a visual token row by row again; a patch is `[3, frames, side, side]`.
+    pub fn process(&self, image: &RgbImage) -> Result<Processed, ParamError> {
+        let layout = self.layout(image.size())?;
+        let view = self.view(image.size())?;
+        let picture = view.render(image, self.backend);
+        let planes = self.normalise.apply(std::slice::from_ref(&picture));
+        let patches = layout.len() * (self.shape.merge * self.shape.merge) as usize;
+        let pixels = self.patches(&planes, view.size);
+        Ok(Processed { pixels, shape: vec![patches, self.shape.values()], layout })
+    }
+
+    /// The layout of an image of this size, without touching pixels.
+    pub fn layout(&self, image: Size) -> Result<VisualLayout, ParamError> {
+        let image = image.non_empty();
+        let view = self.view(image)?;
+        let factor = self.shape.factor();
+        let rows = (view.size.height / factor) as usize;
+        let columns = (view.size.width / factor) as usize;
+        let group = Group { kind: GroupKind::Whole, rows, columns };
+        let tokens = (0..group.patches()).map(|local| VisualToken {
+            patch: Some(Patch { group: 0, local }),
+            region: view.patch_region(image, factor, local / columns, local % columns),
+        });
+        Ok(VisualLayout::trusted(image, vec![group], tokens.collect()))
+    }
+
+    fn view(&self, image: Size) -> Result<View, ParamError> {
+        let image = image.non_empty();
+        let size = self.limits.resize(image, self.shape.factor())?;
+        let values = size.area().saturating_mul(CHANNELS as u64 * u64::from(self.shape.frames));
+        if values > MAX_PIXEL_VALUES {
+            let accepted = format!("what gives at most {MAX_PIXEL_VALUES} pixel values");
+            return Err(ParamError::new("max_pixels", self.limits.max, accepted));
+        }
+        Ok(View::whole(Canvas::bare(image), size))
+    }
+
+    /// `3 x height x width` numbers rearranged into patches.
+    fn patches(&self, planes: &[f32], size: Size) -> Vec<f32> {
+        let PatchShape { patch, merge, frames } = self.shape;
+        let (side, merge, frames) = (patch as usize, merge as usize, frames as usize);
+        let (height, width) = (size.height as usize, size.width as usize);
+        let columns = width / (side * merge);
+        let mut out = vec![0.0; planes.len() * frames];
+        out.par_chunks_exact_mut(self.shape.values()).enumerate().for_each(|(index, out)| {
+            let (token, inner) = (index / (merge * merge), index % (merge * merge));
+            let top = ((token / columns) * merge + inner / merge) * side;
+            let left = ((token % columns) * merge + inner % merge) * side;
+            let rows = out.chunks_exact_mut(side).enumerate();
+            rows.for_each(|(row, out)| {
+                let (channel, y) = (row / (frames * side), row % side);
+                let start = channel * height * width + (top + y) * width + left;
+                out.copy_from_slice(&planes[start..start + side]);
+            });
+        });
+        out
+    }
+}
