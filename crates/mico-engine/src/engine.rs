@@ -1,10 +1,9 @@
 //! The engine: a model with everything around it that a request needs.
 
-use std::path::Path;
-
-use mico_model::{LoadOptions, LoadReport, Model};
+use mico_model::{Family, LoadOptions, LoadReport, Model, ModelFiles};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
+use mico_vision::llava::NextPacking;
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use serde::Serialize;
 
@@ -90,22 +89,26 @@ pub struct Description {
 }
 
 impl Engine {
-    /// Opens a model folder. A folder without `tokenizer.json` answers token ids alone.
-    pub fn open(folder: &Path, options: &EngineOptions<'_>) -> Result<(Self, LoadReport)> {
-        let (model, report) = Model::load(folder, &options.load)?;
-        let tokenizer = match Tokenizer::open(folder) {
+    /// Opens a model folder, or a model in memory. Without `tokenizer.json` it answers token ids alone.
+    pub fn open<'a>(
+        files: impl Into<ModelFiles<'a>>,
+        options: &EngineOptions<'_>,
+    ) -> Result<(Self, LoadReport)> {
+        let files = files.into();
+        let (model, report) = Model::load(files, &options.load)?;
+        let tokenizer = match Tokenizer::open(files) {
             Ok(tokenizer) => Some(tokenizer),
             Err(Error::NoTokenizer { .. }) => None,
             Err(error) => return Err(error),
         };
         let template = match &tokenizer {
-            Some(tokenizer) => ChatTemplate::open(folder, tokenizer)?,
+            Some(tokenizer) => ChatTemplate::open(files, tokenizer)?,
             None => None,
         };
-        let preprocessing = read_preprocessing(folder, model.config())?;
+        let preprocessing = read_preprocessing(files, model.config())?;
         let mut engine = Self::from_parts(model, tokenizer, preprocessing, options.switches)?;
         engine.set_limits(options.limits)?;
-        engine.missing = format!("{} does not exist", folder.join(TOKENIZER_FILE).display());
+        engine.missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
         engine.decode = options.decode;
         if template.is_some() {
             engine.style = PromptStyle::Template;
@@ -173,6 +176,12 @@ impl Engine {
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
+    }
+
+    /// How an image's crops are packed; one way for all requests where there is but one view.
+    pub(crate) fn packing(&self, prunes: bool) -> NextPacking {
+        let crops = self.model.config().family == Family::LlavaNext;
+        self.switches.packing(prunes || !crops)
     }
 
     /// The longest sequence the model attends over.
@@ -257,6 +266,9 @@ impl Engine {
             ImageInput::Decoded(image) => Ok(image.clone()),
             ImageInput::Encoded(bytes) => {
                 decode(bytes, &self.decode).map_err(|source| Error::Image { index, source })
+            }
+            ImageInput::Seen(_) => {
+                Err(Error::range("image", "seen already", "a file's bytes or pixels"))
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use mico_model::ModelFiles;
 use mico_vision::ParamError;
 use mico_vision::decode::DecodeError;
 use mico_vision::preprocessor_config::ConfigError;
@@ -183,19 +184,11 @@ impl Error {
     }
 }
 
-/// The text of a file, if the file exists.
-pub(crate) fn read_optional(path: &std::path::Path) -> Result<Option<String>> {
-    let regular = |found: std::fs::Metadata| {
-        if found.is_file() && found.len() <= MAX_TEXT_BYTES {
-            return Ok(());
-        }
-        Err(std::io::Error::other("not a regular file of sensible size"))
-    };
-    let text =
-        std::fs::metadata(path).and_then(regular).and_then(|()| std::fs::read_to_string(path));
-    match text {
-        Ok(text) => Ok(Some(text)),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(source) => Err(Error::Io { path: path.to_owned(), source }),
-    }
+/// The text of a model's file, if there is one of that name.
+pub(crate) fn read_text(files: ModelFiles<'_>, name: &str) -> Result<Option<String>> {
+    let Some(bytes) = files.read(name, MAX_TEXT_BYTES)? else { return Ok(None) };
+    String::from_utf8(bytes.into_owned()).map(Some).map_err(|_| Error::Io {
+        path: files.path(name),
+        source: std::io::Error::other("not UTF-8 text"),
+    })
 }

@@ -1,14 +1,12 @@
 //! From an image to a tower's pixels, as the checkpoint, the switches and the caller say.
 
-use std::path::Path;
-
 use mico_model::config::{LlavaVision, VisionConfig};
-use mico_model::{Family, ModelConfig};
+use mico_model::{Family, ModelConfig, ModelFiles};
 use mico_vision::llava::{Llava, LlavaNext, NextPacking};
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{Processed, RgbImage};
 
-use crate::error::{Error, Result, read_optional};
+use crate::error::{Error, Result, read_text};
 use crate::switches::Switches;
 
 /// Files that say how images are prepared, in the order they are looked for.
@@ -79,11 +77,11 @@ impl Preprocessor {
     }
 
     /// Pixels and layout of an image; `packing` matters to LLaVA-NeXT alone.
-    pub(crate) fn process(&self, image: &RgbImage, packing: NextPacking) -> Result<Processed> {
-        Ok(match self {
+    pub(crate) fn process(&self, image: &RgbImage, packing: NextPacking) -> Processed {
+        match self {
             Self::Llava(processor) => processor.process(image),
             Self::Next(processor) => processor.process(image, packing),
-        })
+        }
     }
 }
 
@@ -121,14 +119,14 @@ fn small(what: &'static str, value: usize) -> Result<u32> {
 /// What a model folder says about its pixels, or the folder of its tower; the family's own
 /// preprocessing if neither says anything.
 pub(crate) fn read_preprocessing(
-    folder: &Path,
+    files: ModelFiles<'_>,
     config: &ModelConfig,
 ) -> Result<PreprocessorConfig> {
-    let folders = [Some(folder), config.vision.tower_folder()];
-    for folder in folders.into_iter().flatten() {
+    let places = [Some(files), config.vision.tower_folder().map(ModelFiles::Folder)];
+    for files in places.into_iter().flatten() {
         for file in FILES {
-            let path = folder.join(file);
-            if let Some(text) = read_optional(&path)? {
+            if let Some(text) = read_text(files, file)? {
+                let path = files.path(file);
                 return PreprocessorConfig::parse(&text)
                     .map_err(|source| Error::Preprocessor { path, source });
             }

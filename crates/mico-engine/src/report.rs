@@ -1,5 +1,7 @@
 //! What is told about a finished turn.
 
+use std::sync::Arc;
+
 use candle_core::{Device, Tensor};
 
 use crate::dump::Dump;
@@ -17,7 +19,7 @@ use crate::trace::{
 /// Everything a trace is made of.
 pub(crate) struct Report<'a> {
     pub(crate) layout: &'a PromptLayout,
-    pub(crate) images: &'a [SeenImage],
+    pub(crate) images: &'a [Arc<SeenImage>],
     pub(crate) refine_layer: usize,
     pub(crate) selected: Stage1,
     pub(crate) filled: Prefilled,
@@ -91,10 +93,10 @@ impl Report<'_> {
 }
 
 /// The tensors of a turn; `spatial` says whether positions have three axes.
-pub(crate) fn dump(images: &[SeenImage], filled: &Prefilled, spatial: bool) -> Result<Dump> {
+pub(crate) fn dump(images: &[Arc<SeenImage>], filled: &Prefilled, spatial: bool) -> Result<Dump> {
     let mut dump = Dump::default();
     let join = |of: fn(&SeenImage) -> Option<&Tensor>| {
-        images.iter().filter_map(of).cloned().collect::<Vec<_>>()
+        images.iter().filter_map(|image| of(image)).cloned().collect::<Vec<_>>()
     };
     dump.join("pixel_values", &join(|image| image.pixels.as_ref()))?;
     dump.join("visual_embeds", &join(|image| Some(&image.embeds)))?;

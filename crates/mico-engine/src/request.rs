@@ -7,6 +7,7 @@ use crate::dump::Dump;
 use crate::generate::{Finish, Generation};
 use crate::prompt::Message;
 use crate::pruner::Pruning;
+use crate::seen::Seen;
 use crate::trace::Trace;
 
 /// An image of a request.
@@ -16,6 +17,8 @@ pub enum ImageInput {
     Encoded(Vec<u8>),
     /// Pixels.
     Decoded(RgbImage),
+    /// What the vision side made of it, from [`crate::Engine::see`].
+    Seen(Seen),
 }
 
 /// What to say to the model.

@@ -1,5 +1,7 @@
 //! A conversation: caches, positions and history over several turns.
 
+use std::sync::Arc;
+
 use mico_model::Caches;
 use mico_select::schedule::Policy;
 use mico_vision::layout::VisualLayout;
@@ -13,6 +15,7 @@ use crate::prompt::{Message, Role};
 use crate::pruner::{Plan, PlanRequest, Pruning, Stage1Signals};
 use crate::report::{Report, dump};
 use crate::request::{Outcome, Prompt, TurnRequest};
+use crate::seen::Look;
 use crate::trace::{LogitsTrace, Seconds, timed};
 
 /// A conversation with one engine. A turn that fails leaves it as it was.
@@ -39,7 +42,7 @@ pub struct Session {
 /// What a turn needs before the decoder runs.
 struct Prepared {
     layout: PromptLayout,
-    images: Vec<SeenImage>,
+    images: Vec<Arc<SeenImage>>,
     plan: Plan,
     policy: Policy,
     history: Vec<Message>,
@@ -166,15 +169,12 @@ impl Session {
             refine_layer: self.pruning.refine_layer.unwrap_or(engine.schedule.policy.refine_layer),
             ..engine.schedule.policy
         };
-        let packing = engine.switches.packing(self.pruning.pruner.prunes());
-        let mut processed = Vec::new();
+        let packing = engine.packing(self.pruning.pruner.prunes());
+        let mut looked = Vec::new();
         for (index, image) in request.images.iter().enumerate() {
-            processed.push(timed(&mut seconds.preprocess, || {
-                let image = engine.decode_image(index, image)?;
-                engine.processor.process(&image, packing)
-            })?);
+            looked.push(engine.look(index, image, packing, seconds)?);
         }
-        let layouts: Vec<&VisualLayout> = processed.iter().map(|image| &image.layout).collect();
+        let layouts: Vec<&VisualLayout> = looked.iter().map(Look::layout).collect();
         let plan = self.pruning.pruner.plan(&PlanRequest {
             images: &layouts,
             budget: self.pruning.budget,
@@ -190,13 +190,18 @@ impl Session {
         let layout = PromptLayout::expand(&ids, config.image_token_id, &extents)?;
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
-        let all = Stage1Signals { features: true, reliability: true };
+        let all = Stage1Signals { features: true, reliability: true, projected: false };
         let declared = plan.stage1.as_ref().map_or_else(Default::default, |plan| plan.signals);
         let signals = if request.dump { all } else { declared };
-        let images = processed
-            .into_iter()
-            .map(|image| see(&engine.model, image, signals, request.dump, seconds))
-            .collect::<Result<_>>()?;
+        let mut images = Vec::new();
+        for image in looked {
+            images.push(match image {
+                Look::Seen(image) => image,
+                Look::Fresh(image) => {
+                    Arc::new(see(&engine.model, *image, signals, request.dump, seconds)?)
+                }
+            });
+        }
         Ok(Prepared { layout, images, plan, policy, history })
     }
 

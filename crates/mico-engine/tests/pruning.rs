@@ -9,9 +9,9 @@ use mico_engine::pruner::{
     Cut, PRUNERS, Plan, PlanRequest, Pruner, Pruning, Share, Stage1Plan, Stage1Signals, Stage1View,
     Stage2Signals, Stage2View, by_name,
 };
-use mico_engine::{Outcome, Result, Switches};
+use mico_engine::{ImageInput, Outcome, Result, Sink, Switches};
 use mico_select::schedule::Budget;
-use mico_select::{Merge, Selection, Settings};
+use mico_select::{Inputs, Matrix, Merge, Options, Selection, Settings, Tensor, select};
 use support::{Case, bits, lengths};
 
 fn logits(outcome: &Outcome) -> Vec<u32> {
@@ -73,7 +73,7 @@ fn single_stage_pruners_spend_the_budget_before_the_decoder() {
         ("next-llama", 2, vec![1, 1, 1]),
     ] {
         let case = Case::load(name);
-        for method in ["mico-s1", "random"] {
+        for method in ["mico-s1", "divprune", "vispruner", "scope", "random"] {
             let mut request = first_run(&case);
             let pruner = by_name(method, Settings::default()).unwrap();
             request.pruning = Pruning::new(pruner, Budget::Tokens(budget));
@@ -101,6 +101,96 @@ fn mico_s1_is_mico_with_a_pool_of_one() {
     let one = case.run(&request);
     assert_eq!(logits(&one), logits(&two));
     assert_eq!(one.trace.stage1, two.trace.stage1);
+}
+
+#[test]
+fn published_rules_pick_what_the_selector_library_picks_from_the_same_signals() {
+    for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
+        let case = Case::load(name);
+        for (method, features) in [
+            ("divprune", "visual_embeds"),
+            ("vispruner", "stage1.features"),
+            ("scope", "stage1.features"),
+        ] {
+            for budget in [3, 6, 10] {
+                let mut request = first_run(&case);
+                let pruner = by_name(method, Settings::default()).unwrap();
+                request.pruning = Pruning::new(pruner, Budget::Tokens(budget));
+                let outcome = case.run(&request);
+                let dump = outcome.dump.as_ref().unwrap();
+                let features = dump.get(features).unwrap().to_vec2::<f32>().unwrap();
+                let attention: Vec<f32> =
+                    dump.get("stage1.reliability").unwrap().to_vec1().unwrap();
+                let layout = &outcome.images[0].layout;
+                let groups: Vec<i64> =
+                    (0..layout.len()).map(|token| layout.group_of(token).unwrap() as i64).collect();
+                let (rows, width) = (features.len(), features[0].len());
+                let values: Vec<f32> = features.into_iter().flatten().collect();
+                let inputs = Inputs::new()
+                    .with(Tensor::Features, Matrix::from_f32(&values, rows, width).unwrap())
+                    .with_vector(Tensor::Reliability, &attention)
+                    .unwrap()
+                    .with_groups(&groups);
+                let selector = mico_select::methods::by_name(method, Settings::default()).unwrap();
+                let picked = select(selector.as_ref(), &inputs, budget, &Options::default());
+                let kept = outcome.trace.stage1.unwrap().kept;
+                assert_eq!(kept, picked.unwrap().kept, "{name} {method} {budget}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_image_seen_once_answers_like_a_fresh_one() {
+    for name in ["llava15", "next-llama"] {
+        let case = Case::load(name);
+        for method in PRUNERS {
+            let mut request = first_run(&case);
+            let pruner = by_name(method.name, Settings::default()).unwrap();
+            let prunes = pruner.prunes();
+            request.pruning = Pruning::new(pruner, Budget::Tokens(if prunes { 6 } else { 1000 }));
+            let fresh = case.run(&request);
+            let seen = case.engine.see(&request.turn.images[0], prunes).unwrap();
+            request.turn.images = vec![ImageInput::Seen(seen)];
+            let again = case.run(&request);
+            assert_eq!(logits(&fresh), logits(&again), "{name} {}", method.name);
+            assert_eq!(fresh.trace.stage1, again.trace.stage1, "{name} {}", method.name);
+            assert_eq!(fresh.trace.generated_ids, again.trace.generated_ids);
+        }
+    }
+    // What was packed for one kind of request cannot serve the other.
+    let case = Case::load("next-llama");
+    let mut request = first_run(&case);
+    let seen = case.engine.see(&request.turn.images[0], true).unwrap();
+    request.turn.images = vec![ImageInput::Seen(seen)];
+    assert!(case.engine.run(&request, &mut ()).is_err());
+}
+
+/// Says what it is told and remembers the logits.
+struct Told(Vec<u32>, Vec<Vec<f32>>);
+
+impl Sink for Told {
+    fn steer(&mut self, logits: &[f32]) -> Option<u32> {
+        self.1.push(logits.to_vec());
+        self.0.get(self.1.len() - 1).copied()
+    }
+}
+
+#[test]
+fn a_steered_answer_says_what_it_is_told() {
+    let case = Case::load("llava15");
+    let request = first_run(&case);
+    let free = case.run(&request).answer.ids;
+    let mut silent = Told(Vec::new(), Vec::new());
+    case.engine.run(&request, &mut silent).unwrap();
+    let mut told = Told(free.clone(), Vec::new());
+    let outcome = case.engine.run(&request, &mut told).unwrap();
+    assert_eq!((outcome.answer.ids, &told.1), (free.clone(), &silent.1));
+    let other = (free[0] + 1) % 100;
+    let mut told = Told(vec![other], Vec::new());
+    assert_eq!(case.engine.run(&request, &mut told).unwrap().answer.ids[0], other);
+    let error = case.engine.run(&request, &mut Told(vec![1 << 30], Vec::new())).unwrap_err();
+    assert!(error.to_string().contains("steered token"), "{error}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A whole model: a family's vision side and the decoder.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use candle_core::Device;
 
@@ -9,6 +9,7 @@ use crate::config::ModelConfig;
 use crate::decoder::Decoder;
 use crate::error::Result;
 use crate::family::{self, VisionSide};
+use crate::files::ModelFiles;
 use crate::quant::{QuantKind, QuantNote};
 use crate::synthetic::{SyntheticOptions, SyntheticSource};
 use crate::vision::{Embedded, Encoded, Pixels, VisionTaps};
@@ -59,12 +60,16 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads a model folder.
-    pub fn load(folder: &Path, options: &LoadOptions) -> Result<(Self, LoadReport)> {
-        let config = ModelConfig::read(folder)?;
+    /// Loads a model folder, or a model in memory.
+    pub fn load<'a>(
+        files: impl Into<ModelFiles<'a>>,
+        options: &LoadOptions,
+    ) -> Result<(Self, LoadReport)> {
+        let files = files.into();
+        let config = ModelConfig::read(files)?;
         let tower = options.vision_tower.as_deref().or(config.vision.tower_folder());
         let blocks = config.vision.blocks()?;
-        let mut source = CheckpointSource::open(folder, tower, blocks, options.progress)?;
+        let mut source = CheckpointSource::open(files, tower, blocks, options.progress)?;
         let mut builder = Builder {
             source: &mut source,
             device: options.device.clone(),

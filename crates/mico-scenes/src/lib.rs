@@ -15,6 +15,10 @@
 //! assert_eq!(picture.pixels.len(), 336 * 336 * 3);
 //! ```
 
+/// Raised whenever a scene, a picture or a question changes, so that old results are not taken for
+/// new ones.
+pub const VERSION: u32 = 1;
+
 mod glyph;
 mod paint;
 mod question;

@@ -9,9 +9,10 @@ const NOISE: usize = 12;
 /// Strength of the coarse and the fine noise.
 const COARSE: f32 = 26.0;
 const FINE: f32 = 5.0;
-/// Pixels per cell of a character, and the radius of the plate it stands on.
-const CELL: f32 = 3.9;
-const PLATE: f32 = 20.5;
+/// Pixels per cell of a character, and the radius of the plate it stands on: small print, on one
+/// to four of the 24 x 24 patches.
+const CELL: f32 = 1.95;
+const PLATE: f32 = 10.25;
 
 /// An RGB picture of [`SIDE`] x [`SIDE`] pixels.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,13 +93,18 @@ fn paint(canvas: &mut [[f32; 3]], object: &Object) {
             mix(pixel, object.paint, 0.5 - distance * object.radius);
             let Some(character) = object.character else { continue };
             mix(pixel, plate, 0.5 + PLATE - x.hypot(y));
-            let half = CELLS as f32 / 2.0;
-            // The bitmaps leave their last row and column empty: half a cell centres them.
-            if glyph::ink(character, x / CELL + half - 0.5, y / CELL + half - 0.5) {
-                *pixel = ink;
-            }
+            mix(pixel, ink, inked(character, x, y));
         }
     }
+}
+
+/// Share of the pixel at this distance from the character's centre that is ink, by four samples.
+fn inked(character: char, x: f32, y: f32) -> f32 {
+    // The bitmaps leave their last row and column empty: half a cell centres them.
+    let cell = |at: f32| at / CELL + CELLS as f32 / 2.0 - 0.5;
+    let sample = |dx: f32, dy: f32| glyph::ink(character, cell(x + dx), cell(y + dy));
+    let offsets = [(-0.25, -0.25), (0.25, -0.25), (-0.25, 0.25), (0.25, 0.25)];
+    offsets.iter().filter(|&&(dx, dy)| sample(dx, dy)).count() as f32 / 4.0
 }
 
 /// Lays `colour` over a pixel; `share` is clamped to 0..=1.

@@ -175,17 +175,20 @@ fn only(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Option<usize> {
 
 fn existence(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     let yes = rng.chance(0.5);
+    // Only scenes that allow either answer are asked about: the question alone gives nothing away.
+    let (colour, shape) = (0..TRIES).find_map(|_| {
+        let colour = rng.pick(&scene.objects)?.colour;
+        let shape = rng.pick(&scene.objects)?.shape;
+        let there = scene.objects.iter().any(|o| (o.colour, o.shape) == (colour, shape));
+        // The plates under characters are white or dark discs, though no objects.
+        let plate = shape == Shape::Circle && matches!(colour, Colour::White | Colour::Black);
+        (!there && !plate).then_some((colour, shape))
+    })?;
     let (colour, shape, objects) = if yes {
         let index = rng.below(scene.objects.len());
         let object = scene.objects.get(index)?;
         (object.colour, object.shape, vec![index])
     } else {
-        let (colour, shape) = (0..TRIES).find_map(|_| {
-            let colour = rng.pick(&scene.objects)?.colour;
-            let shape = rng.pick(&scene.objects)?.shape;
-            let there = scene.objects.iter().any(|o| (o.colour, o.shape) == (colour, shape));
-            (!there).then_some((colour, shape))
-        })?;
         (colour, shape, those(scene, |o| o.colour == colour || o.shape == shape))
     };
     let article = if colour == Colour::Orange { "an" } else { "a" };
@@ -290,9 +293,11 @@ fn read(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     let labelled = those(scene, |o| o.character.is_some());
     let index = *rng.pick(&labelled)?;
     let object = &scene.objects[index];
-    let word = if rng.chance(0.7) { "character" } else { "letter" };
+    let character = object.character?;
+    let plain = rng.chance(0.7) || !character.is_alphabetic();
+    let word = if plain { "character" } else { "letter" };
     let text = format!("What {word} is on the {}?", object.name());
-    Some(question(Kind::Read, text, object.character?.to_string(), &[index]))
+    Some(question(Kind::Read, text, character.to_string(), &[index]))
 }
 
 fn region(scene: &Scene, rng: &mut Rng) -> Option<Question> {

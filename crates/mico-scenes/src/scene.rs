@@ -15,10 +15,11 @@ pub const CHARACTERS: [char; 12] = ['A', 'C', 'E', 'H', 'K', 'P', 'T', 'X', '2',
 const MOST_OBJECTS: usize = 7;
 /// Share of objects with a character.
 const LABELLED: f32 = 0.75;
-/// Attempts to find room for an object before the scene goes without it.
+/// Attempts to find room for an object before another is tried.
 const ATTEMPTS: usize = 60;
 
-/// What scenes are for. Splits share no random numbers, so no scene of one occurs in another.
+/// What scenes are for. Splits share no random numbers as long as seeds are below 2^32, so no scene of
+/// one occurs in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
     /// To train on.

@@ -202,7 +202,8 @@ const fn llava(name: &'static str, layers: usize, refine_layer: usize) -> Preset
     Preset { name, policy, per_frame: false }
 }
 
-/// The paper's models with their decoder depth and refinement block.
+/// The paper's models with their decoder depth and refinement block, and the embedded model with the
+/// block that was best on its calibration scenes.
 pub const PRESETS: &[Preset] = &[
     llava("llava-1.5-7b", 32, 7),
     llava("llava-1.5-13b", 40, 8),
@@ -227,6 +228,7 @@ pub const PRESETS: &[Preset] = &[
         ..llava("qwen3.5-9b", 32, 12)
     },
     Preset { per_frame: true, ..llava("llava-video-7b", 28, 6) },
+    llava("tiny", 8, 2),
 ];
 
 /// The preset called `name`.

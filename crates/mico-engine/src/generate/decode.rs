@@ -67,7 +67,14 @@ pub(crate) fn decode(
             position += 1;
         }
         check_finite(&logits, out.ids.len())?;
-        let id = sampler.next(&logits);
+        let id = match sink.steer(&logits) {
+            Some(id) if (id as usize) < logits.len() => id,
+            Some(id) => {
+                let accepted = format!("a token of the vocabulary, 0 to {}", logits.len() - 1);
+                return Err(Error::range("steered token", id, accepted));
+            }
+            None => sampler.next(&logits),
+        };
         if !options.ignore_eos && ends.contains(&id) {
             out.finish = Finish::End;
             break;

@@ -103,6 +103,12 @@ pub trait Sink {
         let _ = piece;
     }
 
+    /// Shown the logits before every token; may name the token that is said in place of the likeliest.
+    fn steer(&mut self, logits: &[f32]) -> Option<u32> {
+        let _ = logits;
+        None
+    }
+
     /// Asked before every token: whether to stop now.
     fn cancelled(&self) -> bool {
         false

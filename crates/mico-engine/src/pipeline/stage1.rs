@@ -1,11 +1,13 @@
 //! Stage 1: what stays of each image before the decoder.
 
+use std::sync::Arc;
+
 use candle_core::Tensor;
 
 use super::{SeenImage, check, reduce};
 use crate::error::Result;
 use crate::layout::PromptLayout;
-use crate::pruner::{Pruner, Share, Stage1Plan, Stage1View};
+use crate::pruner::{Features, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View};
 
 /// The visual tokens that enter the decoder.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub(crate) struct Stage1 {
 pub(crate) fn stage1(
     pruner: &dyn Pruner,
     plan: Option<&Stage1Plan>,
-    images: &[SeenImage],
+    images: &[Arc<SeenImage>],
     layout: &PromptLayout,
     first_image: usize,
 ) -> Result<Stage1> {
@@ -41,11 +43,16 @@ pub(crate) fn stage1(
             layers.push(image.deepstack.clone());
             continue;
         };
+        // What an earlier request had observed is not shown to a rule that did not ask for it.
+        let declared = plan.map_or_else(Stage1Signals::default, |plan| plan.signals);
+        let projected =
+            declared.projected.then(|| Features::from_tensor(&image.embeds)).transpose()?;
         let view = Stage1View {
             image: first_image + index,
             layout: &image.layout,
-            features: image.features.as_ref(),
-            reliability: image.reliability.as_deref(),
+            features: declared.features.then_some(image.features.as_ref()).flatten(),
+            reliability: declared.reliability.then_some(image.reliability.as_deref()).flatten(),
+            projected: projected.as_ref(),
         };
         let selection = pruner.before_decoder(&view, share)?;
         let count = match share {

@@ -1,6 +1,6 @@
 //! Chat templates: the checkpoint's own Jinja, rendered with marks in place of the texts.
 
-use std::path::Path;
+use mico_model::ModelFiles;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value as JinjaValue};
@@ -8,7 +8,7 @@ use minijinja::{Environment, Error as JinjaError, ErrorKind};
 use serde_json::{Value, json};
 
 use super::{Message, Part, Piece, Role};
-use crate::error::{Error, Result, read_optional};
+use crate::error::{Error, Result, read_text};
 use crate::tokenizer::{TOKENIZER_CONFIG_FILE, Tokenizer};
 
 /// Brackets around the number of a text: private-use characters no template writes.
@@ -38,18 +38,22 @@ pub struct ChatTemplate {
 impl ChatTemplate {
     /// Looks for `chat_template.jinja`, `chat_template.json` and the `chat_template` of
     /// `tokenizer_config.json`, in this order.
-    pub fn open(folder: &Path, tokenizer: &Tokenizer) -> Result<Option<Self>> {
-        let file = folder.join(JINJA_FILE);
-        if let Some(source) = read_optional(&file)? {
+    pub fn open<'a>(
+        files: impl Into<ModelFiles<'a>>,
+        tokenizer: &Tokenizer,
+    ) -> Result<Option<Self>> {
+        let files = files.into();
+        let file = files.path(JINJA_FILE);
+        if let Some(source) = read_text(files, JINJA_FILE)? {
             return Self::new(&file.display().to_string(), source, tokenizer).map(Some);
         }
-        let file = folder.join(JSON_FILE);
-        if let Some(text) = read_optional(&file)? {
+        let file = files.path(JSON_FILE);
+        if let Some(text) = read_text(files, JSON_FILE)? {
             let value: Value = serde_json::from_str(&text)
                 .map_err(|error| Error::Json { path: file.clone(), message: error.to_string() })?;
             return Self::from_setting(&file.display().to_string(), &value, tokenizer);
         }
-        let file = folder.join(TOKENIZER_CONFIG_FILE).display().to_string();
+        let file = files.path(TOKENIZER_CONFIG_FILE).display().to_string();
         Self::from_setting(&file, tokenizer.config(), tokenizer)
     }
 

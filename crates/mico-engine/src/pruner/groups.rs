@@ -45,7 +45,8 @@ pub(super) fn select_groups(
             if share >= members.len() {
                 return Ok(members.clone());
             }
-            let features = view.features.map(|features| features.rows(members));
+            let space = view.projected.or(view.features);
+            let features = space.map(|features| features.rows(members));
             let reliability: Option<Vec<f32>> =
                 view.reliability.map(|all| members.iter().map(|&token| all[token]).collect());
             // A selector that looks at nothing still has to know how many there are.

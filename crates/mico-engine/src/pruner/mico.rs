@@ -37,7 +37,7 @@ impl Mico {
     pub(super) fn stage1_signals(&self) -> Stage1Signals {
         let attention =
             matches!(self.proxies.reliability, Reliability::IfGiven | Reliability::Attention);
-        Stage1Signals { features: true, reliability: attention }
+        Stage1Signals { features: true, reliability: attention, projected: false }
     }
 
     fn stage2_signals(&self, request: &PlanRequest<'_>) -> Stage2Signals {

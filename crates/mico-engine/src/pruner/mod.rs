@@ -8,12 +8,14 @@ mod groups;
 mod mico;
 mod mico_s1;
 mod none;
+mod published;
 mod random;
 mod view;
 
 pub use mico::Mico;
 pub use mico_s1::MicoS1;
 pub use none::NoPruning;
+pub use published::Published;
 pub use random::Random;
 pub use view::{Features, Stage1View, Stage2View};
 
@@ -103,6 +105,9 @@ pub struct Stage1Signals {
     pub features: bool,
     /// The class token's attention to each patch.
     pub reliability: bool,
+    /// Embeddings as the decoder would take them; a rule that asks for these gets them as its
+    /// features.
+    pub projected: bool,
 }
 
 /// A selection after a decoder block.
@@ -184,6 +189,21 @@ pub const PRUNERS: &[Registered] = &[
         build: Mico::build,
     },
     Registered { name: "mico-s1", about: "MiCo's first stage alone", build: MicoS1::build },
+    Registered {
+        name: "divprune",
+        about: "embeddings far from one another, before the decoder (DivPrune)",
+        build: Published::divprune,
+    },
+    Registered {
+        name: "vispruner",
+        about: "attention, then distinct features, before the decoder (VisPruner)",
+        build: Published::vispruner,
+    },
+    Registered {
+        name: "scope",
+        about: "coverage gain times attention, before the decoder (SCOPE)",
+        build: Published::scope,
+    },
     Registered { name: "random", about: "chance, before the decoder", build: Random::build },
     Registered { name: "none", about: "the model untouched", build: NoPruning::build },
 ];

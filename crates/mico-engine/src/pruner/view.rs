@@ -56,6 +56,7 @@ pub struct Stage1View<'a> {
     pub layout: &'a VisualLayout,
     pub(crate) features: Option<&'a Features>,
     pub(crate) reliability: Option<&'a [f32]>,
+    pub(crate) projected: Option<&'a Features>,
 }
 
 impl<'a> Stage1View<'a> {
@@ -67,6 +68,11 @@ impl<'a> Stage1View<'a> {
     /// The class token's attention.
     pub fn reliability(&self) -> Result<&'a [f32]> {
         self.reliability.ok_or_else(|| undeclared("stage1.reliability"))
+    }
+
+    /// Embeddings as the decoder would take them.
+    pub fn projected(&self) -> Result<&'a Features> {
+        self.projected.ok_or_else(|| undeclared("visual_embeds"))
     }
 
     /// Positions of each group's tokens in the sequence, ascending.

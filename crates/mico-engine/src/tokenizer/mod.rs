@@ -7,12 +7,13 @@ mod stream;
 
 pub use stream::TextStream;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use mico_model::ModelFiles;
 use serde_json::Value;
 use tokenizers::Tokenizer as Inner;
 
-use crate::error::{Error, Result, read_optional};
+use crate::error::{Error, Result, read_text};
 
 /// File with the vocabulary.
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
@@ -47,17 +48,19 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     /// Reads `tokenizer.json` and, where there is one, `tokenizer_config.json` of a model folder.
-    pub fn open(folder: &Path) -> Result<Self> {
-        let path = folder.join(TOKENIZER_FILE);
-        let Some(text) = read_optional(&path)? else {
+    pub fn open<'a>(files: impl Into<ModelFiles<'a>>) -> Result<Self> {
+        let files = files.into();
+        let path = files.path(TOKENIZER_FILE);
+        let Some(text) = read_text(files, TOKENIZER_FILE)? else {
             let reason = format!("{} does not exist", path.display());
             return Err(Error::NoTokenizer { reason });
         };
-        let file = folder.join(TOKENIZER_CONFIG_FILE);
-        let config = match read_optional(&file)? {
+        let config = match read_text(files, TOKENIZER_CONFIG_FILE)? {
             None => Value::Null,
-            Some(text) => serde_json::from_str(&text)
-                .map_err(|error| Error::Json { path: file, message: error.to_string() })?,
+            Some(text) => serde_json::from_str(&text).map_err(|error| Error::Json {
+                path: files.path(TOKENIZER_CONFIG_FILE),
+                message: error.to_string(),
+            })?,
         };
         Self::parse(&text, config, path)
     }

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use candle_core::Tensor;
 
 use crate::error::{Error, Result};
+use crate::files::ModelFiles;
 use shard::Shard;
 
 /// Name of the only weight file of a small checkpoint.
@@ -30,6 +31,17 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    pub(crate) fn open_files(files: ModelFiles<'_>) -> Result<Self> {
+        match files {
+            ModelFiles::Folder(folder) => Self::open(folder),
+            ModelFiles::Memory(model) => {
+                let bytes = model.get(SINGLE_FILE).unwrap_or_default();
+                let shard = Shard::in_memory(&files.path(SINGLE_FILE), bytes)?;
+                Ok(Self::single(files.folder(), shard))
+            }
+        }
+    }
+
     /// Opens the folder's single file, or every shard its index lists.
     pub fn open(folder: &Path) -> Result<Self> {
         let single = folder.join(SINGLE_FILE);
@@ -37,9 +49,12 @@ impl Checkpoint {
         if !single.is_file() && index.is_file() {
             return Self::open_index(folder, &index);
         }
-        let shard = Shard::open(&single)?;
+        Ok(Self::single(folder, Shard::open(&single)?))
+    }
+
+    fn single(folder: &Path, shard: Shard) -> Self {
         let by_name = shard.names().map(|name| (name.to_owned(), 0)).collect();
-        Ok(Self { folder: folder.to_path_buf(), shards: vec![shard], by_name })
+        Self { folder: folder.to_path_buf(), shards: vec![shard], by_name }
     }
 
     fn open_index(folder: &Path, index: &Path) -> Result<Self> {

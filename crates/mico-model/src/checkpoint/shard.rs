@@ -23,6 +23,7 @@ const MAX_HEADER_BYTES: u64 = 100_000_000;
 #[derive(Debug)]
 pub(super) struct Shard {
     path: PathBuf,
+    memory: Option<&'static [u8]>,
     data_start: u64,
     tensors: BTreeMap<String, TensorInfo>,
 }
@@ -37,6 +38,21 @@ impl Shard {
         if !found.is_file() {
             return Err(bad("not a regular file".into()));
         }
+        Self::read_header(path, &mut file, file_bytes, None)
+    }
+
+    /// The same for a file whose contents are in memory.
+    pub(super) fn in_memory(path: &Path, bytes: &'static [u8]) -> Result<Self> {
+        Self::read_header(path, &mut &*bytes, bytes.len() as u64, Some(bytes))
+    }
+
+    fn read_header(
+        path: &Path,
+        file: &mut impl Read,
+        file_bytes: u64,
+        memory: Option<&'static [u8]>,
+    ) -> Result<Self> {
+        let bad = |message: String| Error::Shard { path: path.to_path_buf(), message };
         let mut length = [0_u8; LENGTH_BYTES as usize];
         file.read_exact(&mut length)
             .map_err(|_| bad(format!("truncated: {file_bytes} bytes, no safetensors header")))?;
@@ -65,7 +81,7 @@ impl Shard {
         }
         let tensors =
             metadata.tensors().into_iter().map(|(name, info)| (name, info.clone())).collect();
-        Ok(Self { path: path.to_path_buf(), data_start, tensors })
+        Ok(Self { path: path.to_path_buf(), memory, data_start, tensors })
     }
 
     /// Names of the tensors in this file.
@@ -98,6 +114,12 @@ impl Shard {
             }
         };
         let (start, end) = info.data_offsets;
+        if let Some(memory) = self.memory {
+            let first = usize::try_from(self.data_start).unwrap_or(usize::MAX);
+            let range = first.saturating_add(start)..first.saturating_add(end);
+            let bytes = memory.get(range).unwrap_or_default();
+            return Ok(Tensor::from_raw_buffer(bytes, dtype, &info.shape, &Device::Cpu)?);
+        }
         let mut bytes = vec![0_u8; end - start];
         let mut file = File::open(&self.path).map_err(Error::io(&self.path))?;
         file.seek(SeekFrom::Start(self.data_start + start as u64))

@@ -8,6 +8,7 @@ use candle_core::Tensor;
 use super::Checkpoint;
 use super::layout::{Part, candidates, is_ignorable, tower_candidates};
 use crate::error::{Error, Result};
+use crate::files::ModelFiles;
 use crate::weights::{Progress, ProgressFn, TensorSource};
 
 /// A checkpoint, perhaps with the tower in a folder of its own, being loaded.
@@ -24,12 +25,12 @@ impl<'a> CheckpointSource<'a> {
     /// Opens a model folder. `tower` is the folder of a separate vision tower, used only when the
     /// checkpoint itself has none; `vision_blocks` how many of its blocks will be asked for.
     pub(crate) fn open(
-        folder: &Path,
+        files: ModelFiles<'_>,
         tower: Option<&Path>,
         vision_blocks: usize,
         notify: Option<&'a ProgressFn<'a>>,
     ) -> Result<Self> {
-        let main = Checkpoint::open(folder)?;
+        let main = Checkpoint::open_files(files)?;
         let own_tower = candidates(Part::Vision, "embeddings.class_embedding")
             .iter()
             .any(|name| main.contains(name));

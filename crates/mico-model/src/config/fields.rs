@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Result};
 
 /// Configuration files are small; anything larger is not one.
-const MAX_CONFIG_BYTES: u64 = 16 << 20;
+pub(super) const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
 /// A JSON object together with where it came from.
 #[derive(Debug, Clone)]
@@ -33,8 +33,13 @@ impl Fields {
             });
         }
         let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        Self::parse(path, &bytes)
+    }
+
+    /// The settings in the contents of a JSON file whose root is an object.
+    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
         let json = |message: String| Error::Json { path: path.to_path_buf(), message };
-        match serde_json::from_slice(&bytes) {
+        match serde_json::from_slice(bytes) {
             Ok(Value::Object(map)) => {
                 Ok(Self { file: path.display().to_string(), prefix: String::new(), map })
             }

@@ -20,6 +20,7 @@ pub use vision::{LlavaVision, VisionConfig};
 use std::path::Path;
 
 use crate::error::Result;
+use crate::files::ModelFiles;
 use fields::Fields;
 
 /// Name of the settings file inside a model folder.
@@ -101,8 +102,14 @@ const READERS: &[(&[&str], Reader)] =
 
 impl ModelConfig {
     /// Reads `config.json` (and `generation_config.json` when there) of a model folder.
-    pub fn read(folder: &Path) -> Result<Self> {
-        let root = Fields::read(&folder.join(CONFIG_FILE))?;
+    pub fn read<'a>(files: impl Into<ModelFiles<'a>>) -> Result<Self> {
+        let files = files.into();
+        let root = match files {
+            ModelFiles::Folder(folder) => Fields::read(&folder.join(CONFIG_FILE))?,
+            ModelFiles::Memory(model) => {
+                Fields::parse(&files.path(CONFIG_FILE), model.get(CONFIG_FILE).unwrap_or_default())?
+            }
+        };
         let model_type =
             root.text("model_type")?.ok_or_else(|| root.error("model_type", "is missing"))?;
         let Some((_, read)) = READERS.iter().find(|(types, _)| types.contains(&model_type)) else {
@@ -110,10 +117,10 @@ impl ModelConfig {
             let message = format!("is `{model_type}`, accepted: {}", known.join(", "));
             return Err(root.error("model_type", message));
         };
-        let mut config = read(folder, &root, model_type)?;
-        let generation = folder.join(GENERATION_FILE);
-        if generation.is_file()
-            && let Some(ids) = Fields::read(&generation)?.tokens("eos_token_id")?
+        let mut config = read(files.folder(), &root, model_type)?;
+        if let Some(text) = files.read(GENERATION_FILE, fields::MAX_CONFIG_BYTES)?
+            && let Some(ids) =
+                Fields::parse(&files.path(GENERATION_FILE), &text)?.tokens("eos_token_id")?
         {
             config.eos_token_ids = ids;
         }

@@ -1,8 +1,8 @@
 //! LLaVA-1.5 and LLaVA-NeXT.
 
 use crate::config::{
-    Activation, AttentionBias, CLIP_L_336, DecoderConfig, Family, LlavaVision, ModelConfig,
-    ProjectorConfig, RopeConfig, VisionConfig,
+    Activation, AttentionBias, CLIP_L_336, ClipConfig, DecoderConfig, Family, LlavaVision,
+    ModelConfig, ProjectorConfig, RopeConfig, VisionConfig,
 };
 
 /// Resolutions of LLaVA-NeXT.
@@ -39,6 +39,34 @@ pub(super) fn next_mistral_7b() -> ModelConfig {
         ..vicuna_7b()
     };
     model(Family::LlavaNext, decoder)
+}
+
+/// The embedded model, whose files are in `crates/mico-tiny`.
+pub(super) fn tiny() -> ModelConfig {
+    let decoder = DecoderConfig {
+        hidden_size: 128,
+        intermediate_size: 352,
+        blocks: 8,
+        heads: 4,
+        kv_heads: 4,
+        head_dim: 32,
+        vocab_size: 96,
+        max_positions: 2048,
+        rope: RopeConfig { theta: 1e6, ..RopeConfig::default() },
+        ..vicuna_7b()
+    };
+    let mut model = model(Family::Llava, decoder);
+    if let Some(vision) = model.vision.llava_mut() {
+        vision.clip = ClipConfig {
+            hidden_size: 144,
+            intermediate_size: 432,
+            blocks: 6,
+            heads: 4,
+            ..CLIP_L_336
+        };
+    }
+    model.image_token_id = 4;
+    model
 }
 
 fn vicuna_7b() -> DecoderConfig {

@@ -45,6 +45,7 @@ pub const PRESETS: &[Preset] = &[
         refine_layer: 7,
         build: llava::next_mistral_7b,
     },
+    Preset { name: "tiny", family: Family::Llava, refine_layer: 2, build: llava::tiny },
 ];
 
 impl Preset {
@@ -88,7 +89,7 @@ mod tests {
             assert_eq!(Preset::find(preset.name).unwrap().name, preset.name);
             assert!(preset.refine_layer < config.decoder.blocks);
             if let Some(vision) = config.vision.llava() {
-                assert_eq!(vision.blocks().unwrap(), 23);
+                assert_eq!(vision.blocks().unwrap(), vision.clip.blocks - 1);
             }
         }
         assert!(Preset::find("llava-2").unwrap_err().to_string().contains("llava-next-13b"));
