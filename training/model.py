@@ -107,7 +107,7 @@ class Words:
         return [self.index[word] for word in text.split()]
 
 
-def save(model, words, folder, dtype=torch.bfloat16):
+def save(model, words, folder, dtype=torch.float16):
     """Writes the folder as published checkpoints have it."""
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)

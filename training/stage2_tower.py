@@ -1,4 +1,4 @@
-"""Stage 2: the tower learns to see, on pictures of half size (12 x 12 patches) and then of full size (24 x 24).
+"""Stage 2: the tower learns to see, on windows of 8 x 8 patches around objects and then on whole pictures (24 x 24).
 
 Per patch it tells shape, colour, character, size and centre of the object there; the class token tells what the
 picture contains, which is the part of a caption in CLIP's training. The heads are thrown away. With `--symbols`
@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from model import Words, build
 from run import Run, arguments
-from scenes import GRID, SIDE, patch_labels, stream, vocabulary
+from scenes import GRID, PATCH, patch_labels, stream, vocabulary
 from symbols import SIZES, Symbols
 
 MEAN = torch.tensor([0.48145466, 0.4578275, 0.40821073]) * 255
@@ -27,14 +27,14 @@ def normalise(pixels):
     return ((torch.from_numpy(pixels).float() - MEAN) / STD).permute(0, 3, 1, 2).contiguous()
 
 
-def whiten(model, source, half):
+def whiten(model, source):
     """Sets the patch embedding to the pictures' principal components, each brought to about unit variance.
 
     Random filters see little but a patch's mean colour; edges and strokes are what shapes and characters are read from.
     """
-    pixels, labels, _ = whole([next(source) for _ in range(96)], half)
+    pixels, labels, _ = whole([next(source) for _ in range(48)])
     on = (labels[..., 0] > 0).flatten()
-    patches = F.unfold(pixels, 14, stride=14).transpose(1, 2).flatten(0, 1)
+    patches = F.unfold(pixels, PATCH, stride=PATCH).transpose(1, 2).flatten(0, 1)
     patches = torch.cat([patches[on], patches[~on][:: max(1, int((~on).sum() / on.sum()))]])
     centred = patches - patches.mean(0)
     values, vectors = torch.linalg.eigh(centred.T @ centred / len(centred))
@@ -62,17 +62,13 @@ class Heads(torch.nn.Module):
 
 
 def tower(model, pixels, places):
-    """Features of the selected block, [b, 1 + patches, d].
-
-    `places` [b, patches, k] are the numbers of the k places of the 24 x 24 raster a patch covers; their position
-    vectors are averaged.
-    """
+    """Features of the selected block, [b, 1 + patches, d]; `places` [b, patches] are numbers in the 24 x 24 raster."""
     vision = tower_of(model)
     e = vision.embeddings
     patches = e.patch_embedding(pixels).flatten(2).transpose(1, 2)
     hidden = torch.cat([e.class_embedding.expand(len(pixels), 1, -1), patches], 1)
     table = e.position_embedding.weight
-    hidden = hidden + torch.cat([table[:1].expand(len(pixels), 1, -1), table[1 + places].mean(2)], 1)
+    hidden = hidden + torch.cat([table[:1].expand(len(pixels), 1, -1), table[1 + places]], 1)
     hidden = vision.pre_layrnorm(hidden)
     for layer in vision.encoder.layers[:-1]:
         out = layer(hidden, attention_mask=None)
@@ -80,27 +76,26 @@ def tower(model, pixels, places):
     return hidden
 
 
-def whole(scenes, half):
-    """Pixels, labels and places of whole pictures, at half size if wanted."""
+def whole(scenes):
+    """Pixels, labels and places of whole pictures."""
     pixels = np.stack([scene.pixels for scene in scenes])
     labels = np.stack([patch_labels(scene) for scene in scenes])
-    places = np.arange(GRID * GRID)[:, None]
-    if half:
-        side = SIDE // 2
-        pixels = pixels.reshape(-1, side, 2, side, 2, 3).mean((2, 4), dtype=np.float32)
-        squares = np.arange(GRID * GRID).reshape(GRID // 2, 2, GRID // 2, 2)
-        places = squares.transpose(0, 2, 1, 3).reshape(-1, 4)
-        labels = merged(labels[:, places])
-    return normalise(pixels), torch.from_numpy(labels), torch.from_numpy(places)[None].expand(len(scenes), -1, -1)
+    return normalise(pixels), torch.from_numpy(labels), torch.arange(GRID * GRID)[None].expand(len(scenes), -1)
 
 
-def merged(labels):
-    """Labels of four patches as those of one: an object where at least two show it, a centre where one is."""
-    on = labels[..., 0] > 0
-    first = np.take_along_axis(labels, on.argmax(2)[..., None, None], 2)[:, :, 0]
-    out = first * (on.sum(2) >= 2)[..., None]
-    out[..., 6] = labels[..., 6].max(2) * (out[..., 0] > 0)
-    return out
+def windows(scenes, side, rng):
+    """The same of one window of `side` x `side` patches around each object, which it lies anywhere in."""
+    numbers = np.arange(GRID * GRID).reshape(GRID, GRID)
+    pixels, labels, places = [], [], []
+    for scene in scenes:
+        truth = patch_labels(scene)
+        for column, row in scene.cell:
+            left, top = (int(np.clip(at - rng.integers(2, side - 2), 0, GRID - side)) for at in (column, row))
+            chosen = numbers[top : top + side, left : left + side].flatten()
+            pixels.append(scene.pixels[top * PATCH : (top + side) * PATCH, left * PATCH : (left + side) * PATCH])
+            labels.append(truth[chosen])
+            places.append(chosen)
+    return normalise(np.stack(pixels)), torch.from_numpy(np.stack(labels)), torch.from_numpy(np.stack(places))
 
 
 def weighted(loss, on):
@@ -119,7 +114,7 @@ def seeing(heads, features, labels, places):
         total = total + weighted(loss, on) * (2.0 if name in ("character", "centre") else 1.0)
         asked = on & (target > 0)
         parts[f"p_{name}"] = (logits.argmax(-1) == target)[asked].float().mean()
-    own = torch.stack([places % GRID, places // GRID], -1).float().mean(2)
+    own = torch.stack([places % GRID, places // GRID], -1).float()
     offset = (labels[..., 4:6] - 1 - own) / 4
     total = total + F.smooth_l1_loss(heads.offset(patches)[on], offset[on])
     present = torch.cat([F.one_hot(labels[..., i], SIZES[i])[:, :, 1:].amax(1) for i in (0, 1, 2)], -1)
@@ -130,7 +125,7 @@ def seeing(heads, features, labels, places):
 def matching(model, symbols, features, labels, places):
     """Distance of the projected patches from the symbols, as a share of the symbols' variance."""
     with torch.no_grad():
-        target = symbols(labels, places[..., 0], model.model.language_model.embed_tokens)
+        target = symbols(labels, places, model.model.language_model.embed_tokens)
     found = model.model.multi_modal_projector(features[:, 1:])
     error = (found - target).pow(2).mean(-1) / target.var()
     return weighted(error, labels[..., 0] > 0)
@@ -138,7 +133,7 @@ def matching(model, symbols, features, labels, places):
 
 def main():
     parser = arguments(argparse.ArgumentParser(description=__doc__))
-    parser.add_argument("--half", action="store_true", help="pictures of half size, 12 x 12 patches")
+    parser.add_argument("--window", type=int, default=GRID, help="patches per side of the windows; whole pictures if left out")
     parser.add_argument("--init", help="state of an earlier run of this stage")
     parser.add_argument("--symbols", help="state of stage 1")
     options = parser.parse_args()
@@ -154,7 +149,7 @@ def main():
         for name, module in modules.items():
             module.load_state_dict(state[name])
     else:
-        whiten(model, stream(options.scenes, options.seed + 500, 0), options.half)
+        whiten(model, stream(options.scenes, options.seed + 500, 0))
     symbols = None
     if options.symbols:
         state = torch.load(options.symbols, weights_only=True)["modules"]
@@ -162,9 +157,11 @@ def main():
         symbols = Symbols(words, model.model.language_model.embed_tokens)
         symbols.load_state_dict(state["symbols"])
     run = Run(options, modules)
+    rng = np.random.default_rng(options.seed + run.step)
     source = stream(options.scenes, options.seed + 1000, 0, first=run.seen)
     while run.unfinished():
-        pixels, labels, places = whole([next(source) for _ in range(options.batch)], options.half)
+        scenes = [next(source) for _ in range(options.batch)]
+        pixels, labels, places = whole(scenes) if options.window == GRID else windows(scenes, options.window, rng)
         features = tower(model, pixels, places)
         loss, parts = seeing(modules["heads"], features, labels, places)
         if symbols is not None:

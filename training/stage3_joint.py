@@ -17,6 +17,8 @@ def main():
     parser.add_argument("--language", required=True, help="state with the decoder: stage 1, or an earlier stage 3")
     parser.add_argument("--vision", required=True, help="state with the tower: stage 2, or an earlier stage 3")
     parser.add_argument("--seeing", type=float, default=0.1, help="weight of stage 2's losses, which keep the tower sharp")
+    parser.add_argument("--tower-rate", type=float, default=1.0, help="the tower's share of the learning rate")
+    parser.add_argument("--decoder-rate", type=float, default=1.0, help="the decoder's share of the learning rate")
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     words = Words(vocabulary(options.scenes))
@@ -30,13 +32,14 @@ def main():
         state = torch.load(path, weights_only=True)["modules"]
         for name in names:
             modules[name].load_state_dict(state[name])
-    run = Run(options, modules)
+    rates = dict(vision=options.tower_rate, language=options.decoder_rate, head=options.decoder_rate)
+    run = Run(options, modules, rates)
     rng = np.random.default_rng(options.seed + run.step)
     source = stream(options.scenes, options.seed + 2000, options.questions, first=run.seen)
     every = torch.arange(PATCHES)[None].expand(options.batch, -1)
     while run.unfinished():
         scenes = [focus(next(source), options.focus, rng) for _ in range(options.batch)]
-        pixels, labels, places = whole(scenes, half=False)
+        pixels, labels, places = whole(scenes)
         features = tower(model, pixels, places)
         visual = model.model.multi_modal_projector(features[:, 1:])
         loss, tally = answers(model, words, visual, every, pack(scenes, words))

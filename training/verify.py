@@ -8,7 +8,7 @@ from pathlib import Path
 
 import torch
 from PIL import Image
-from transformers import AutoTokenizer, CLIPImageProcessor, LlavaForConditionalGeneration
+from transformers import AutoTokenizer, CLIPImageProcessorPil, LlavaForConditionalGeneration
 
 
 def main():
@@ -21,7 +21,7 @@ def main():
     options = parser.parse_args()
     model = LlavaForConditionalGeneration.from_pretrained(options.model, dtype=torch.float32).eval()
     tokenizer = AutoTokenizer.from_pretrained(options.model)
-    processor = CLIPImageProcessor.from_pretrained(options.model)
+    processor = CLIPImageProcessorPil.from_pretrained(options.model)
     same = right = 0
     with tempfile.TemporaryDirectory() as folder:
         pictures = -(-options.items // 9) + 2
