@@ -32,10 +32,7 @@ struct Check {
 
 /// Runs the verb; fails if a check does.
 pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
-    let mut checks = vec![build(), processor(), memory(), hub()];
-    if args.model.model != "tiny" {
-        checks.push(model(&args.model)?);
-    }
+    let checks = vec![build(), processor(), memory(), hub(), model(&args.model)?];
     if args.json {
         output::json(&checks)?;
     } else {

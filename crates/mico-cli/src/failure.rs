@@ -71,6 +71,22 @@ impl From<mico_engine::Error> for Failure {
     }
 }
 
+impl From<mico_eval::Error> for Failure {
+    fn from(error: mico_eval::Error) -> Self {
+        match error {
+            mico_eval::Error::Engine(error) => Self::from(*error),
+            mico_eval::Error::Item { item, source } => {
+                let cause = Self::from(*source);
+                Self { message: format!("item {item}: {}", cause.message), ..cause }
+            }
+            mico_eval::Error::OutOfRange { .. } | mico_eval::Error::Occupied { .. } => {
+                Self::misused(error)
+            }
+            _ => Self::failed(error),
+        }
+    }
+}
+
 impl From<clap::Error> for Failure {
     /// The first paragraph of clap's message; the rest repeats the usage.
     fn from(error: clap::Error) -> Self {

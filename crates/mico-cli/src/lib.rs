@@ -6,8 +6,10 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod calibrate;
 mod chat;
 pub mod doctor;
+pub mod eval;
 pub mod failure;
 mod files;
 mod generation_args;
@@ -15,6 +17,7 @@ mod images;
 mod model_args;
 pub mod models;
 mod output;
+mod progress;
 mod pruning_args;
 pub mod run;
 pub mod select;
@@ -41,6 +44,8 @@ enum Verb {
     Trace(trace::TraceArgs),
     Select(select::SelectArgs),
     Bench(bench::BenchArgs),
+    Eval(eval::EvalArgs),
+    Calibrate(calibrate::CalibrateArgs),
     Models(models::ModelsArgs),
     Doctor(doctor::DoctorArgs),
 }
@@ -52,6 +57,8 @@ impl Cli {
             Verb::Run(args) => args.threads(),
             Verb::Trace(args) => args.threads(),
             Verb::Bench(args) => args.threads(),
+            Verb::Eval(args) => args.threads(),
+            Verb::Calibrate(args) => args.threads(),
             Verb::Doctor(_) | Verb::Models(_) | Verb::Select(_) => None,
         }
     }
@@ -63,6 +70,8 @@ impl Cli {
             Verb::Trace(args) => trace::run(args),
             Verb::Select(args) => select::run(args),
             Verb::Bench(args) => bench::run(args),
+            Verb::Eval(args) => eval::run(args),
+            Verb::Calibrate(args) => calibrate::run(args),
             Verb::Models(args) => models::run(args),
             Verb::Doctor(args) => doctor::run(args),
         }

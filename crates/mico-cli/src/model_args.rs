@@ -1,25 +1,23 @@
 //! Which model to run, and how it is loaded.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use mico_engine::hub::{self, Event, HubOptions, ModelRef};
 use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Switches};
-use mico_model::{LoadOptions, LoadReport, Precision, Progress, QuantKind};
+use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, Progress, QuantKind};
 
 use crate::failure::Failure;
 
-/// The name of the embedded model.
-const TINY: &str = "tiny";
 /// The most threads one may ask for.
 const MAX_THREADS: u64 = 1024;
 
 /// The model and how it is loaded.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// A model folder, or a hub id `org/name[@revision]`.
-    #[arg(long, env = "MICO_MODEL", default_value = TINY, value_name = "M")]
+    /// `tiny` (the embedded model), a model folder, or a hub id `org/name[@revision]`.
+    #[arg(long, env = "MICO_MODEL", default_value = mico_tiny::NAME, value_name = "M")]
     pub(crate) model: String,
     /// Quantise the decoder's matrices while loading: `q4k`, `q6k` or `q8_0`.
     #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND", value_parser = quantisation)]
@@ -79,10 +77,46 @@ fn precision(text: &str) -> Result<Precision, String> {
     }
 }
 
+/// Where a model is.
+#[derive(Debug)]
+pub(crate) struct Located {
+    /// `None`: in this program.
+    folder: Option<PathBuf>,
+}
+
+impl Located {
+    /// The embedded model under its name, or a folder.
+    pub(crate) fn at(path: &Path) -> Self {
+        let embedded = path == Path::new(mico_tiny::NAME);
+        Self { folder: (!embedded).then(|| path.to_owned()) }
+    }
+
+    /// Its files.
+    pub(crate) fn files(&self) -> ModelFiles<'_> {
+        self.folder.as_ref().map_or(ModelFiles::Memory(&mico_tiny::MODEL), ModelFiles::from)
+    }
+}
+
 impl ModelArgs {
     /// Finds and loads the model, with progress and warnings on standard error.
     pub(crate) fn open(&self) -> Result<Engine, Failure> {
-        let folder = self.folder()?;
+        self.load(&self.locate()?)
+    }
+
+    /// What of these arguments decides answers, apart from the model's files.
+    pub(crate) fn decides(&self) -> String {
+        let Self { quantize, dtype, prompt_style, switches, limits, .. } = self;
+        format!("{quantize:?} {dtype:?} {prompt_style:?} {switches:?} {limits:?}")
+    }
+
+    /// Finds the model.
+    pub(crate) fn locate(&self) -> Result<Located, Failure> {
+        let embedded = self.model == mico_tiny::NAME;
+        Ok(Located { folder: if embedded { None } else { Some(self.folder()?) } })
+    }
+
+    /// Loads a model that was found.
+    pub(crate) fn load(&self, located: &Located) -> Result<Engine, Failure> {
         let bar = ProgressBar::new(0);
         if let Ok(bar_style) =
             ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes}")
@@ -105,7 +139,7 @@ impl ModelArgs {
             limits: self.limits.limits(),
             ..EngineOptions::default()
         };
-        let opened = Engine::open(&folder, &options);
+        let opened = Engine::open(located.files(), &options);
         bar.finish_and_clear();
         let (engine, report) = opened?;
         warn(&report);
@@ -113,13 +147,7 @@ impl ModelArgs {
     }
 
     /// The folder of the model, fetched from the hub if need be.
-    pub(crate) fn folder(&self) -> Result<PathBuf, Failure> {
-        if self.model == TINY && !PathBuf::from(TINY).is_dir() {
-            return Err(Failure::failed(
-                "model 'tiny' is not part of this build, accepted: --model with a folder or a hub id \
-                 org/name[@revision]",
-            ));
-        }
+    fn folder(&self) -> Result<PathBuf, Failure> {
         let reference = ModelRef::parse(&self.model).map_err(Failure::misused)?;
         let options = HubOptions::from_env().map_err(Failure::misused)?;
         let bar = ProgressBar::no_length();

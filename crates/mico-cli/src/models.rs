@@ -37,7 +37,7 @@ struct Supported {
 /// The family of a preset, how many visual tokens its input has, and whether the engine runs it.
 fn kind(name: &str) -> (&'static str, &'static str, bool) {
     match name {
-        "llava-1.5-7b" | "llava-1.5-13b" => ("llava", "576", true),
+        "llava-1.5-7b" | "llava-1.5-13b" | "tiny" => ("llava", "576", true),
         "llava-next-7b" | "llava-next-13b" | "llava-next-mistral-7b" => {
             ("llava_next", "576 per view: the whole image and 2 to 4 crops", true)
         }

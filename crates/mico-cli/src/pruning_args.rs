@@ -28,7 +28,7 @@ pub(crate) struct PruningArgs {
     /// Run the model untouched; the default when no budget is given.
     #[arg(long, env = "MICO_NO_PRUNE", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) no_prune: bool,
-    /// How to prune: mico, mico-s1, random or none.
+    /// How to prune: mico, mico-s1, divprune, vispruner, scope, random or none.
     #[arg(long, env = "MICO_METHOD", value_name = "NAME")]
     pub(crate) method: Option<String>,
     /// Decoder block after which Stage 2 prunes, counted from 1.

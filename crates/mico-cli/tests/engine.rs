@@ -176,7 +176,6 @@ fn failed_work_exits_with_one_and_names_the_culprit() {
     assert!(ask(&model, "/nonexistent.png").contains("/nonexistent.png"));
     let empty = folder.path().display().to_string();
     assert!(ask(&empty, &image).contains("config.json"));
-    assert!(ask("tiny", &image).contains("tiny"));
     let mut offline = mico(&["run", "--model", "some/model", "--image", &image, "Why?"]);
     offline.env("HF_HOME", folder.path()).env("HF_HUB_OFFLINE", "1");
     assert!(refused(&mut offline, 1).contains("some/model"));
@@ -253,4 +252,24 @@ fn output_files_are_regular_and_flags_take_one_as_true() {
     let output = command.write_stdin(std::fs::read(&image).unwrap()).output().unwrap();
     let document: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(document["generated_tokens"], 2);
+}
+
+#[test]
+fn the_embedded_model_answers_from_any_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/shapes.png");
+    let picture = picture.canonicalize().unwrap().display().to_string();
+    let ask = |more: &[&str], question: &str| {
+        let mut command = mico(&[&["run", "--image", &picture], more, &[question]].concat());
+        let output = command.current_dir(folder.path()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    assert_eq!(ask(&[], "What shape is the orange object?").0, "triangle\n");
+    assert_eq!(ask(&[], "How many objects are there?").0, "6\n");
+    let pruned = ["--budget", "64", "--overlay", "kept.png"];
+    let (answer, said) = ask(&pruned, "What letter is on the purple circle?");
+    assert_eq!(answer, "E\n");
+    assert!(said.contains("576 -> 128 -> ") && !said.contains("not calibrated"), "{said}");
+    assert!(folder.path().join("kept.png").is_file());
 }

@@ -30,7 +30,7 @@ const MAX_THREADS: u64 = 1024;
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("subject").required(true).args(["model", "synthetic"])))]
 pub struct BenchArgs {
-    /// Model folder.
+    /// Model folder, or `tiny` for the embedded model.
     #[arg(long, env = "MICO_MODEL", value_name = "DIR")]
     model: Option<PathBuf>,
     /// Published model whose shape is filled with random weights; no files are needed.

@@ -13,6 +13,7 @@ use mico_vision::{RgbImage, Size};
 
 use super::BenchArgs;
 use crate::failure::Failure;
+use crate::model_args::Located;
 
 /// Text tokens before the image in the paper's prompt, the first token included.
 const BEFORE_IMAGE: usize = 35;
@@ -61,7 +62,7 @@ pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
                 ..LoadOptions::default()
             };
             let options = EngineOptions { load, ..EngineOptions::default() };
-            let opened = Engine::open(folder, &options);
+            let opened = Engine::open(Located::at(folder).files(), &options);
             bar.finish_and_clear();
             (folder.display().to_string(), opened?.0)
         }

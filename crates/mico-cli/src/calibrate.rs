@@ -1,0 +1,110 @@
+//! `mico calibrate`: the refinement block that suits a model best.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{FalseyValueParser, PossibleValuesParser, RangedU64ValueParser};
+use mico_eval::{Calibration, CalibrationOptions, Split, TinySuite, fingerprint};
+use mico_select::schedule::{Budget, DEFAULT_POOL};
+use serde::Serialize;
+
+use crate::eval::{MAX_LIMIT, SUITES};
+use crate::failure::Failure;
+use crate::model_args::ModelArgs;
+use crate::progress::Bar;
+use crate::threads::in_pool;
+use crate::{files, output};
+
+/// Sweep the refinement block on calibration items and name the best.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    /// Whose calibration split: `tiny`, generated scenes that no benchmark asks about.
+    #[arg(long, env = "MICO_SUITE", value_name = "NAME", default_value = SUITES[0], value_parser = PossibleValuesParser::new(SUITES))]
+    suite: String,
+    #[command(flatten)]
+    model: ModelArgs,
+    /// Layer-average number of visual tokens per image, the same for every block.
+    #[arg(long, env = "MICO_BUDGET", value_name = "T", default_value_t = 64)]
+    budget: usize,
+    /// Blocks to try, separated by commas; all but the last unless said otherwise.
+    #[arg(long, env = "MICO_LAYERS", value_name = "KS", value_delimiter = ',')]
+    layers: Vec<usize>,
+    /// Stage-1 pool as a multiple of the budget.
+    #[arg(long, env = "MICO_POOL", value_name = "N", default_value_t = DEFAULT_POOL)]
+    pool: usize,
+    /// Items per track.
+    #[arg(long, env = "MICO_LIMIT", value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
+    limit: usize,
+    /// Which scenes.
+    #[arg(long, env = "MICO_SEED", default_value_t = 0, allow_negative_numbers = true)]
+    seed: u32,
+    /// Folder for JSON, Markdown and the plot.
+    #[arg(long, env = "MICO_OUT", value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Print one JSON document instead of a table.
+    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    json: bool,
+}
+
+/// The answer, as scripts read it.
+#[derive(Debug, Serialize)]
+struct Document<'a> {
+    model: &'a str,
+    fingerprint: String,
+    argv: Vec<String>,
+    pool: usize,
+    #[serde(flatten)]
+    calibration: &'a Calibration,
+}
+
+impl CalibrateArgs {
+    pub(crate) fn threads(&self) -> Option<u64> {
+        self.model.threads
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
+    in_pool(args.model.threads, || sweep(args))?
+}
+
+fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
+    if let Some(folder) = &args.out {
+        let made = std::fs::create_dir_all(folder);
+        made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
+        // What cannot be written is told before the sweep, not after it.
+        files::write("--out", &folder.join("calibration.md"), b"")?;
+    }
+    Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
+    let located = args.model.locate()?;
+    let engine = args.model.load(&located)?;
+    let blocks = engine.model().decoder().blocks();
+    let layers = if args.layers.is_empty() { (1..blocks).collect() } else { args.layers.clone() };
+    let suite = TinySuite::new(Split::Calibration, args.seed.into(), args.limit);
+    let options = CalibrationOptions { tokens: args.budget, layers, pool: args.pool };
+    let bar = Bar::new("items");
+    let show = |done: usize, total: usize| bar.show(done, total);
+    let found = mico_eval::calibrate(&engine, &suite, &options, &show)?;
+    drop(bar);
+    let markdown = found.markdown();
+    let document = Document {
+        model: &args.model.model,
+        fingerprint: fingerprint(located.files())?,
+        argv: std::env::args().collect(),
+        pool: args.pool,
+        calibration: &found,
+    };
+    if let Some(folder) = &args.out {
+        let json = serde_json::to_vec_pretty(&document).map_err(Failure::failed)?;
+        files::write("--out", &folder.join("calibration.json"), &json)?;
+        files::write("--out", &folder.join("calibration.md"), markdown.as_bytes())?;
+        files::write("--out", &folder.join("calibration.svg"), found.svg().as_bytes())?;
+    }
+    if args.json {
+        return output::json(&document);
+    }
+    output::line(markdown.trim_end())?;
+    let current = engine.schedule().policy.refine_layer;
+    eprintln!("best: K={}; this model's schedule has K={current}", found.best);
+    Ok(())
+}

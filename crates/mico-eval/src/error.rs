@@ -1,0 +1,84 @@
+//! What can go wrong while measuring.
+
+use std::path::{Path, PathBuf};
+
+use crate::task::Item;
+
+/// The result of measuring.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a measurement stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A file could not be read or written.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A line of a journal is no record.
+    #[error("{} line {line}: no record ({message})", path.display())]
+    Journal {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// Why.
+        message: String,
+    },
+    /// A journal holds records and was not to be continued.
+    #[error("{} is not empty, accepted: --resume to continue, or another --out", path.display())]
+    Occupied {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// The engine could not answer an item.
+    #[error("item {item}: {source}")]
+    Item {
+        /// The item.
+        item: String,
+        /// Why.
+        source: Box<mico_engine::Error>,
+    },
+    /// A picture of a suite could not be made.
+    #[error("picture {number}: {source}")]
+    Picture {
+        /// Its number.
+        number: u64,
+        /// Why.
+        source: mico_vision::SizeError,
+    },
+    /// A setting cannot be.
+    #[error(transparent)]
+    Engine(#[from] Box<mico_engine::Error>),
+    /// A value is not among those accepted.
+    #[error("{what} {found}, accepted: {accepted}")]
+    OutOfRange {
+        /// What was given.
+        what: &'static str,
+        /// The value.
+        found: String,
+        /// What would do.
+        accepted: String,
+    },
+}
+
+impl From<mico_engine::Error> for Error {
+    fn from(error: mico_engine::Error) -> Self {
+        Self::Engine(Box::new(error))
+    }
+}
+
+impl Error {
+    pub(crate) fn item(item: &Item) -> impl Fn(mico_engine::Error) -> Self {
+        let item = item.id.clone();
+        move |source| Self::Item { item: item.clone(), source: Box::new(source) }
+    }
+
+    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { path, source }
+    }
+}

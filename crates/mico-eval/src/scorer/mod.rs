@@ -1,0 +1,32 @@
+//! What counts as right: pure rules on what was said and what is right.
+
+mod cell;
+mod exact;
+
+use serde::Serialize;
+
+/// A scoring rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scorer {
+    /// The same words, capitals aside.
+    Exact,
+    /// Column and row of a grid, each off by at most one.
+    Cell,
+}
+
+impl Scorer {
+    /// Whether an answer is right.
+    ///
+    /// ```
+    /// use mico_eval::Scorer;
+    /// assert!(Scorer::Exact.right(" Top  left", "top left"));
+    /// assert!(Scorer::Cell.right("4 5", "3 6") && !Scorer::Cell.right("4", "3 6"));
+    /// ```
+    pub fn right(self, said: &str, gold: &str) -> bool {
+        match self {
+            Self::Exact => exact::right(said, gold),
+            Self::Cell => cell::right(said, gold),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Intervals by drawing pictures again: questions about one picture stay together.
+
+use mico_scenes::Rng;
+
+/// Draws of an interval.
+pub const RESAMPLES: usize = 2000;
+/// Where the draws begin.
+const SEED: u64 = 0x626f_6f74;
+
+/// Draws of `clusters` clusters with replacement. The same draws serve every setting, so differences
+/// between settings are paired.
+#[derive(Debug, Clone)]
+pub struct Resamples {
+    /// How often each cluster occurs, one row per draw.
+    counts: Vec<Vec<u16>>,
+}
+
+impl Resamples {
+    /// Draws for that many clusters.
+    pub fn new(clusters: usize, draws: usize) -> Self {
+        let mut rng = Rng::keyed(&[SEED, clusters as u64]);
+        let counts = (0..draws).map(|_| {
+            let mut row = vec![0_u16; clusters];
+            for _ in 0..clusters {
+                let at = rng.below(clusters);
+                row[at] = row[at].saturating_add(1);
+            }
+            row
+        });
+        Self { counts: counts.collect() }
+    }
+
+    /// A statistic of every draw; it is given how often each cluster occurs.
+    pub fn map(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Vec<f64> {
+        self.counts.iter().filter_map(|row| statistic(row)).collect()
+    }
+}
+
+/// The middle 95 % of draws; `None` of none.
+pub fn interval(mut draws: Vec<f64>) -> Option<(f64, f64)> {
+    draws.retain(|value| value.is_finite());
+    draws.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let place = share * (draws.len().checked_sub(1)?) as f64;
+        let (below, above) = (draws[place.floor() as usize], draws[place.ceil() as usize]);
+        Some(below + (above - below) * place.fract())
+    };
+    Some((at(0.025)?, at(0.975)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interval_of_a_mean_is_about_two_deviations_wide() {
+        let values: Vec<f64> = (0..400).map(|i| f64::from(i % 2)).collect();
+        let mean = |counts: &[u16]| {
+            let total: f64 = counts.iter().zip(&values).map(|(&c, v)| f64::from(c) * v).sum();
+            Some(total / 400.0)
+        };
+        let (low, high) = interval(Resamples::new(400, RESAMPLES).map(mean)).unwrap();
+        // Standard error 0.025.
+        assert!((low - 0.451).abs() < 0.008 && (high - 0.549).abs() < 0.008, "{low} {high}");
+    }
+
+    #[test]
+    fn draws_are_the_same_every_time() {
+        let sums = || Resamples::new(7, 20).map(|counts| Some(f64::from(counts[0])));
+        assert_eq!(sums(), sums());
+        assert_eq!(interval(Vec::new()), None);
+        assert_eq!(interval(vec![3.0]), Some((3.0, 3.0)));
+    }
+}
