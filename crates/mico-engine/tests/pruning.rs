@@ -122,8 +122,9 @@ fn published_rules_pick_what_the_selector_library_picks_from_the_same_signals() 
                 let attention: Vec<f32> =
                     dump.get("stage1.reliability").unwrap().to_vec1().unwrap();
                 let layout = &outcome.images[0].layout;
-                let groups: Vec<i64> =
-                    (0..layout.len()).map(|token| layout.group_of(token).unwrap() as i64).collect();
+                let groups: Vec<i64> = (0..layout.len())
+                    .map(|token| i64::try_from(layout.group_of(token).unwrap()).unwrap())
+                    .collect();
                 let (rows, width) = (features.len(), features[0].len());
                 let values: Vec<f32> = features.into_iter().flatten().collect();
                 let inputs = Inputs::new()
