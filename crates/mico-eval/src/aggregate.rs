@@ -7,7 +7,7 @@ pub fn acc(tracks: &[f64]) -> Option<f64> {
 
 /// Acc in percent of the unpruned Acc, both unrounded; `None` if that is 0.
 pub fn rel(acc: f64, unpruned: f64) -> Option<f64> {
-    (unpruned > 0.0).then(|| 100.0 * acc / unpruned)
+    (unpruned > 0.0).then(|| acc / unpruned * 100.0)
 }
 
 #[cfg(test)]
