@@ -8,7 +8,8 @@
 //! use mico_engine::{Engine, EngineOptions, ImageInput, Prompt, Request, pruner::Pruning};
 //! use mico_select::schedule::Budget;
 //!
-//! let (engine, _) = Engine::open("llava-1.5-7b-hf".as_ref(), &EngineOptions::default())?;
+//! let folder = std::path::Path::new("llava-1.5-7b-hf");
+//! let (engine, _) = Engine::open(folder, &EngineOptions::default())?;
 //! let image = ImageInput::Encoded(std::fs::read("cat.jpg").unwrap());
 //! let mut request = Request::new(vec![image], Prompt::question("What is this?", 1));
 //! request.pruning = Pruning::mico(Budget::Tokens(64));

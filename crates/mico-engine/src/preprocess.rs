@@ -91,6 +91,10 @@ fn llava(
     preprocessing: &PreprocessorConfig,
     switches: &Switches,
 ) -> Result<Preprocessor> {
+    if preprocessing.area.min.is_some() || preprocessing.area.max.is_some() {
+        let accepted = "one size, this family has no limits on pixels";
+        return Err(Error::range("size of the preprocessing", "a range of pixels", accepted));
+    }
     let side = vision.clip.image_size;
     let crop = preprocessing.crop;
     if (crop.width as usize, crop.height as usize) != (side, side) {

@@ -123,6 +123,7 @@ fn broken_side_files_are_named() {
         ("chat_template.jinja", "{{ message[ }}"),
         ("preprocessor_config.json", "[]"),
         ("preprocessor_config.json", "{\"crop_size\": 14, \"size\": 14}"),
+        ("preprocessor_config.json", "{\"size\": {\"shortest_edge\": 56, \"longest_edge\": 99}}"),
     ] {
         let copy = copy("llava15");
         std::fs::write(copy.path().join(file), content).unwrap();

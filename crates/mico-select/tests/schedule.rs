@@ -25,6 +25,8 @@ const TABLE: &[(&str, usize, usize, usize, usize)] = &[
     ("qwen3-vl-8b", 36, 6, 4, 5),
     ("qwen3.5-9b", 32, 12, 2, 5),
     ("llava-video-7b", 28, 6, 8, 11),
+    // The embedded model, which the paper does not have.
+    ("tiny", 8, 2, 2, 3),
 ];
 
 #[test]

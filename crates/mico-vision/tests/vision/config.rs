@@ -57,6 +57,13 @@ fn null_means_the_default_and_switches_are_heard() {
 }
 
 #[test]
+fn both_edges_are_limits_on_the_area() {
+    let both = r#"{"size": {"shortest_edge": 3136, "longest_edge": 12845056}}"#;
+    let area = PreprocessorConfig::parse(both).unwrap().area;
+    assert_eq!((area.min, area.max), (Some(3136), Some(12_845_056)));
+}
+
+#[test]
 fn wrong_fields_are_named() {
     assert!(fail("{").starts_with("preprocessor configuration is not JSON"));
     assert_eq!(fail("[]"), "preprocessor configuration is []: accepted is an object");
@@ -69,7 +76,7 @@ fn wrong_fields_are_named() {
         "[336, 336]",
         "true",
         "{}",
-        r#"{"shortest_edge": 336, "longest_edge": 672}"#,
+        r#"{"longest_edge": 672}"#,
         r#"{"height": 3}"#,
         r#"{"height": 3, "width": 0}"#,
         r#"{"height": 3, "width": 3, "depth": 3}"#,
