@@ -76,7 +76,7 @@ fn wrong_fields_are_named() {
         "[336, 336]",
         "true",
         "{}",
-        r#"{"longest_edge": 672}"#,
+        r#"{"shortest_edge": 336, "longest_edge": -1}"#,
         r#"{"height": 3}"#,
         r#"{"height": 3, "width": 0}"#,
         r#"{"height": 3, "width": 3, "depth": 3}"#,
