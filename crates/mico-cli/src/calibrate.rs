@@ -73,7 +73,7 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
         let made = std::fs::create_dir_all(folder);
         made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
         // What cannot be written is told before the sweep, not after it.
-        files::write("--out", &folder.join("calibration.md"), b"")?;
+        files::probe("--out", folder)?;
     }
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
     let located = args.model.locate()?;

@@ -36,6 +36,13 @@ pub(crate) fn write(flag: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure
     })
 }
 
+/// Whether files can be written to a folder; nothing in it is touched.
+pub(crate) fn probe(flag: &str, folder: &Path) -> Result<(), Failure> {
+    let part = folder.join(format!(".mico.{}.part", std::process::id()));
+    let written = fs::File::create(&part).and_then(|_| fs::remove_file(&part));
+    written.map_err(|error| Failure::failed(format!("{flag} {}: {error}", folder.display())))
+}
+
 fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -12,7 +12,7 @@ use crate::kl::{Forced, Reference};
 use crate::report::{Estimate, Tally};
 use crate::run::{Pictures, Progress, Run, request};
 use crate::setting::Setting;
-use crate::stats::{RESAMPLES, Resamples, interval};
+use crate::stats::{RESAMPLES, Resamples};
 use crate::task::{Item, Suite};
 
 /// The rule whose block is chosen, and the same without refinement.
@@ -253,8 +253,7 @@ fn paired(items: &[Item], values: &[f64], resamples: &Resamples) -> Estimate {
         (count > 0.0).then(|| sum / count)
     };
     let value = mean(&vec![1; sums.len()]).unwrap_or(0.0);
-    let (low, high) = interval(resamples.map(mean)).unwrap_or((value, value));
-    Estimate { value, low, high }
+    Estimate::drawn(value, resamples.map(mean))
 }
 
 impl Calibration {

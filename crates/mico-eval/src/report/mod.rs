@@ -23,6 +23,14 @@ pub struct Estimate {
     pub high: f64,
 }
 
+impl Estimate {
+    /// A value with the interval of its draws; with the value alone if there are none.
+    pub(crate) fn drawn(value: f64, draws: Vec<f64>) -> Self {
+        let (low, high) = interval(draws).unwrap_or((value, value));
+        Self { value, low, high }
+    }
+}
+
 /// A track's accuracy under one setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrackScore {
@@ -138,13 +146,11 @@ fn comparisons(tallies: &[(&Setting, Tally, f64)], resamples: &Resamples) -> Vec
             };
             let only = a.only(b);
             let draws = resamples.map(|counts| Some(a.drawn(counts)? - b.drawn(counts)?));
-            let value = a.value() - b.value();
-            let (low, high) = interval(draws).unwrap_or((value, value));
             all.push(Comparison {
                 tokens,
                 first: first.label(),
                 second: second.label(),
-                difference: Estimate { value, low, high },
+                difference: Estimate::drawn(a.value() - b.value(), draws),
                 only,
                 p_value: mcnemar(only[0], only[1]),
             });

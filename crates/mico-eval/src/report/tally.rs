@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::{Estimate, TrackScore};
 use crate::aggregate;
 use crate::scorer::Scorer;
-use crate::stats::{Resamples, interval, wilson};
+use crate::stats::{Resamples, wilson};
 use crate::task::{Item, Track};
 
 /// Which items were answered rightly under one setting.
@@ -71,18 +71,14 @@ impl Tally {
     }
 
     pub(crate) fn acc(&self, resamples: &Resamples) -> Estimate {
-        let value = self.value();
-        let draws = resamples.map(|times| self.drawn(times));
-        let (low, high) = interval(draws).unwrap_or((value, value));
-        Estimate { value, low, high }
+        Estimate::drawn(self.value(), resamples.map(|times| self.drawn(times)))
     }
 
     pub(crate) fn rel(&self, unpruned: &Self, resamples: &Resamples) -> Option<Estimate> {
         let value = aggregate::rel(self.value(), unpruned.value())?;
         let draws =
             resamples.map(|times| aggregate::rel(self.drawn(times)?, unpruned.drawn(times)?));
-        let (low, high) = interval(draws).unwrap_or((value, value));
-        Some(Estimate { value, low, high })
+        Some(Estimate::drawn(value, draws))
     }
 
     pub(crate) fn tracks(&self, tracks: &[Track]) -> Vec<TrackScore> {
