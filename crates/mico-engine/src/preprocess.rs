@@ -95,13 +95,13 @@ fn llava(
         let accepted = "one size, this family has no limits on pixels";
         return Err(Error::range("size of the preprocessing", "a range of pixels", accepted));
     }
-    let side = vision.clip.image_size;
+    let side = vision.tower.image_size;
     let crop = preprocessing.crop;
     if (crop.width as usize, crop.height as usize) != (side, side) {
         let accepted = format!("{side}x{side}, the tower's input");
         return Err(Error::range("crop_size of the preprocessing", crop, accepted));
     }
-    let patch = small("patch_size", vision.clip.patch_size)?;
+    let patch = small("patch_size", vision.tower.patch_size)?;
     if family == Family::Llava {
         let processor = Llava::from_config(preprocessing, patch, switches.llava15_pad)?;
         return Ok(Preprocessor::Llava(processor));
@@ -143,7 +143,7 @@ pub(crate) fn read_preprocessing(
 pub fn default_preprocessing(config: &ModelConfig) -> Result<PreprocessorConfig> {
     match &config.vision {
         VisionConfig::Llava(vision) => {
-            Ok(PreprocessorConfig::clip(small("image_size", vision.clip.image_size)?))
+            Ok(PreprocessorConfig::clip(small("image_size", vision.tower.image_size)?))
         }
     }
 }

@@ -247,7 +247,7 @@ fn logits_that_are_no_numbers() {
 #[test]
 fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     let mut config = Preset::find("llava-1.5-7b").unwrap().config();
-    let clip = &mut config.vision.llava_mut().unwrap().clip;
+    let clip = &mut config.vision.llava_mut().unwrap().tower;
     (clip.hidden_size, clip.intermediate_size, clip.blocks, clip.heads) = (16, 16, 2, 2);
     config.decoder.hidden_size = 16;
     config.decoder.intermediate_size = 16;

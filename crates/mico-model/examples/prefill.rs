@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let build = start.elapsed().as_secs_f64();
 
     let vision = model.config().vision.llava().ok_or("only LLaVA's tower has one input size")?;
-    let (side, grid) = (vision.clip.image_size, vision.clip.grid());
+    let (side, grid) = (vision.tower.image_size, vision.tower.grid());
     let values = Tensor::randn(0.0_f32, 1.0, (1, 3, side, side), &Device::Cpu)?;
     let pixels = Pixels { values, grids: vec![Grid { rows: grid, columns: grid }] };
     let decoder = model.decoder();

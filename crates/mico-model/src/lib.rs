@@ -15,12 +15,12 @@
 //! // A toy of LLaVA-1.5's make.
 //! let mut config = Preset::find("llava-1.5-7b")?.config();
 //! if let Some(vision) = config.vision.llava_mut() {
-//!     vision.clip.hidden_size = 32;
-//!     vision.clip.intermediate_size = 64;
-//!     vision.clip.blocks = 3;
-//!     vision.clip.heads = 4;
-//!     vision.clip.image_size = 28;
-//!     vision.clip.patch_size = 7;
+//!     vision.tower.hidden_size = 32;
+//!     vision.tower.intermediate_size = 64;
+//!     vision.tower.blocks = 3;
+//!     vision.tower.heads = 4;
+//!     vision.tower.image_size = 28;
+//!     vision.tower.patch_size = 7;
 //! }
 //! config.decoder.hidden_size = 32;
 //! config.decoder.intermediate_size = 64;
@@ -97,5 +97,5 @@ pub use quant::{QuantKind, QuantNote};
 pub use relevance::{Normalisation, attention_row, text_to_visual_attention};
 pub use rope::{Position, Positions};
 pub use synthetic::SyntheticOptions;
-pub use vision::{Embedded, Encoded, Grid, Pixels, VisionTaps};
+pub use vision::{Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
 pub use weights::{Precision, Progress, ProgressFn};

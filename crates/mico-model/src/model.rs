@@ -12,7 +12,7 @@ use crate::family::{self, VisionSide};
 use crate::files::ModelFiles;
 use crate::quant::{QuantKind, QuantNote};
 use crate::synthetic::{SyntheticOptions, SyntheticSource};
-use crate::vision::{Embedded, Encoded, Pixels, VisionTaps};
+use crate::vision::{Embedded, Encoded, Pixels, VisionTaps, Watch};
 use crate::weights::{Builder, Precision, ProgressFn};
 
 /// How to load a model.
@@ -123,7 +123,17 @@ impl Model {
 
     /// Runs the tower on one image and observes what `taps` asks for.
     pub fn encode(&self, pixels: &Pixels, taps: VisionTaps) -> Result<Encoded> {
-        self.vision.encode(pixels, taps)
+        self.vision.encode(pixels, taps, Watch::default())
+    }
+
+    /// [`Self::encode`] for inputs that take long.
+    pub fn encode_watched(
+        &self,
+        pixels: &Pixels,
+        taps: VisionTaps,
+        watch: Watch<'_>,
+    ) -> Result<Encoded> {
+        self.vision.encode(pixels, taps, watch)
     }
 
     /// Brings what the tower gave into the decoder's space.

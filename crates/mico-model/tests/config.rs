@@ -86,7 +86,7 @@ fn every_layout_of_the_same_model_reads_alike() {
         assert_eq!(config.decoder, reference.decoder, "{case}");
         let (found, expected) = (config.vision.llava(), reference.vision.llava());
         let (found, expected) = (found.unwrap(), expected.unwrap());
-        assert_eq!(found.clip, expected.clip, "{case}");
+        assert_eq!(found.tower, expected.tower, "{case}");
         assert_eq!(found.projector, expected.projector, "{case}");
         assert_eq!(found.feature_layer, expected.feature_layer, "{case}");
         assert_eq!(config.image_token_id, reference.image_token_id, "{case}");

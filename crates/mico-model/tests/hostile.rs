@@ -238,7 +238,7 @@ fn a_tower_can_only_be_a_neighbour() {
         config["mm_hidden_size"] = json!(1024);
     });
     let config = ModelConfig::read(folder.path()).unwrap();
-    assert_eq!(config.vision.llava().unwrap().clip.blocks, 24);
+    assert_eq!(config.vision.llava().unwrap().tower.blocks, 24);
     refused(folder.path(), &["vision_tower", "patch_embedding", "[1024, 3, 14, 14]"]);
 }
 

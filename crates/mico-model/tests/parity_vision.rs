@@ -6,7 +6,7 @@ mod support;
 use mico_model::{LoadOptions, Pixels, Progress, VisionTaps};
 use support::Case;
 
-const CASES: [&str; 8] = [
+const CASES: &[&str] = &[
     "llava15",
     "llava15-tf5",
     "llava15-memory",
@@ -15,11 +15,16 @@ const CASES: [&str; 8] = [
     "next-llama",
     "next-mistral",
     "next-original",
+    "qwen25",
+    "qwen25-memory",
+    "internvl3",
+    "internvl3-original",
+    "internvl3-tied",
 ];
 
 #[test]
 fn features_class_rows_and_embeddings_agree() {
-    for name in CASES {
+    for &name in CASES {
         let case = Case::load(name);
         for image in case.images() {
             let seen = case.model.encode(&case.pixels(&image), VisionTaps::ALL).unwrap();
@@ -76,7 +81,7 @@ fn pixels_of_the_wrong_size_are_refused() {
 
 #[test]
 fn progress_ends_at_its_total() {
-    for name in CASES {
+    for &name in CASES {
         let seen = std::cell::RefCell::new(Vec::new());
         let notify = |progress| seen.borrow_mut().push(progress);
         let options = LoadOptions { progress: Some(&notify), ..LoadOptions::default() };

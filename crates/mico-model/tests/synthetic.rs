@@ -11,11 +11,11 @@ fn small(family: Family) -> ModelConfig {
     let name = if family == Family::Llava { "llava-1.5-7b" } else { "llava-next-mistral-7b" };
     let mut config = Preset::find(name).unwrap().config();
     let vision = config.vision.llava_mut().unwrap();
-    vision.clip.hidden_size = 32;
-    vision.clip.intermediate_size = 48;
-    vision.clip.blocks = 2;
-    vision.clip.heads = 2;
-    vision.clip.image_size = 28;
+    vision.tower.hidden_size = 32;
+    vision.tower.intermediate_size = 48;
+    vision.tower.blocks = 2;
+    vision.tower.heads = 2;
+    vision.tower.image_size = 28;
     config.decoder.hidden_size = 256;
     config.decoder.intermediate_size = 320;
     config.decoder.blocks = 2;
@@ -37,7 +37,7 @@ fn logits(model: &Model) -> Vec<f32> {
 
 /// Whether the model's packing may insert newlines.
 fn newline(model: &Model) -> bool {
-    let clip = &model.config().vision.llava().unwrap().clip;
+    let clip = &model.config().vision.llava().unwrap().tower;
     let (side, grid) = (clip.image_size, clip.grid());
     let values = Tensor::zeros((1, 3, side, side), DType::F32, &Device::Cpu).unwrap();
     let pixels = Pixels { values, grids: vec![Grid { rows: grid, columns: grid }] };

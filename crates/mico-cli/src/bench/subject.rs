@@ -98,7 +98,7 @@ fn noise(config: &ModelConfig, seed: u64) -> Result<RgbImage, mico_vision::SizeE
     let size = match &config.vision {
         VisionConfig::Llava(vision) => {
             let views = if config.family == Family::LlavaNext { NEXT_SIDES } else { 1 };
-            Size::square(views * vision.clip.image_size as u32)
+            Size::square(views * vision.tower.image_size as u32)
         }
     };
     let mut state = seed | 1;

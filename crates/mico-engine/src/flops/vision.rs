@@ -1,7 +1,7 @@
 //! FLOPs of the vision side.
 
 use mico_model::Grid;
-use mico_model::config::{ClipConfig, LlavaVision, VisionConfig};
+use mico_model::config::{VitConfig, LlavaVision, VisionConfig};
 
 /// FLOPs of everything before the decoder.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -23,17 +23,17 @@ pub(super) fn vision(
 }
 
 fn llava(vision: &LlavaVision, views: usize, width: usize) -> mico_model::Result<VisionWork> {
-    let (width, feature) = (width as f64, vision.clip.hidden_size as f64);
-    let patches = (views * vision.clip.patches()) as f64;
+    let (width, feature) = (width as f64, vision.tower.hidden_size as f64);
+    let patches = (views * vision.tower.patches()) as f64;
     Ok(VisionWork {
-        encoder: views as f64 * clip(&vision.clip, vision.blocks()?),
+        encoder: views as f64 * clip(&vision.tower, vision.blocks()?),
         projector: 2.0 * patches * width * (feature + width),
         pooling: 0.0,
     })
 }
 
 /// One view through the patch embedding and `blocks` blocks, the class token included.
-fn clip(config: &ClipConfig, blocks: usize) -> f64 {
+fn clip(config: &VitConfig, blocks: usize) -> f64 {
     let (width, inner) = (config.hidden_size as f64, config.intermediate_size as f64);
     let (patches, side) = (config.patches() as f64, config.patch_size as f64);
     let tokens = patches + 1.0;

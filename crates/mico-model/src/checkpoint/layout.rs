@@ -3,30 +3,38 @@
 /// The parts of a model as far as tensor names are concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// The CLIP tower.
+    /// The vision tower, a Qwen model's mergers included.
     Vision,
-    /// The projector's two layers (`linear_1`, `linear_2`).
+    /// The projector's two layers (`linear_1`, `linear_2`), and a norm before them (`layer_norm`).
     Projector,
     /// Embedding table, blocks and final norm of the decoder.
     Decoder,
     /// The output head.
     Head,
-    /// The row separator of LLaVA-NeXT.
+    /// The row separator of LLaVA-NeXT and LLaVA-Video.
     Newline,
 }
 
-/// Tower prefixes: published, in memory, created by a recent library, original.
+/// Tower prefixes: published, in memory, created by a recent library, original; then those of the
+/// Qwen models, and of original InternVL.
 const VISION: &[&str] = &[
     "vision_tower.vision_model.",
     "model.vision_tower.vision_model.",
     "model.vision_tower.vision_tower.vision_model.",
     "model.vision_tower.",
     "vision_tower.",
+    "visual.",
+    "model.visual.",
+    "vision_model.",
 ];
 /// Tower prefixes inside a folder that holds nothing else.
 const TOWER_FOLDER: &[&str] = &["vision_model.", ""];
 const PROJECTOR: &[&str] = &["multi_modal_projector.", "model.multi_modal_projector."];
-const ORIGINAL_PROJECTOR: &str = "model.mm_projector.";
+/// Original projectors are numbered lists of layers, the non-linearity counted.
+const ORIGINAL_PROJECTORS: [(&str, &[(&str, &str)]); 2] = [
+    ("model.mm_projector.", &[("linear_1", "0"), ("linear_2", "2")]),
+    ("mlp1.", &[("layer_norm", "0"), ("linear_1", "1"), ("linear_2", "3")]),
+];
 const DECODER: &[&str] = &["language_model.model.", "model.language_model.", "model."];
 const HEAD: &[&str] = &["language_model.", ""];
 const NEWLINE: &[&str] = &["", "model."];
@@ -40,8 +48,14 @@ pub(super) fn candidates(part: Part, name: &str) -> Vec<String> {
         Part::Vision => with(VISION),
         Part::Projector => {
             let mut names = with(PROJECTOR);
-            let numbered = name.replacen("linear_1", "0", 1).replacen("linear_2", "2", 1);
-            names.push(format!("{ORIGINAL_PROJECTOR}{numbered}"));
+            for (prefix, numbers) in ORIGINAL_PROJECTORS {
+                let known = numbers.iter().find(|(layer, _)| name.starts_with(layer));
+                names.extend(
+                    known.map(|(layer, number)| {
+                        format!("{prefix}{}", name.replacen(layer, number, 1))
+                    }),
+                );
+            }
             names
         }
         Part::Decoder => with(DECODER),
@@ -56,19 +70,29 @@ pub(super) fn tower_candidates(name: &str) -> Vec<String> {
 }
 
 /// Whether a tensor is known to be of no use: position tables, the tower's blocks from number
-/// `vision_blocks` on and the norm after them, CLIP's text side and heads.
+/// `vision_blocks` on, the norm and head after them, CLIP's text side and heads, the extra blocks
+/// with which Qwen3.5 predicts several tokens at once.
 pub(super) fn is_ignorable(name: &str, vision_blocks: usize) -> bool {
     const ENDINGS: [&str; 3] = [".inv_freq", ".position_ids", "logit_scale"];
-    const STARTS: [&str; 4] =
-        ["text_model.", "text_projection.", "visual_projection.", "vision_projection."];
+    const STARTS: [&str; 6] = [
+        "text_model.",
+        "text_projection.",
+        "visual_projection.",
+        "vision_projection.",
+        "mtp.",
+        "model.mtp.",
+    ];
     ENDINGS.iter().any(|ending| name.ends_with(ending))
         || STARTS.iter().any(|start| name.starts_with(start))
         || name.contains("post_layernorm.")
+        || name.contains("vision_model.head.")
+        || name.contains("vision_tower.head.")
         || tower_block(name).is_some_and(|block| block >= vision_blocks)
 }
 
 /// The number of the tower block a tensor belongs to.
 fn tower_block(name: &str) -> Option<usize> {
-    let (_, rest) = name.split_once("encoder.layers.")?;
+    let (_, rest) =
+        name.split_once("encoder.layers.").or_else(|| name.split_once("encoder.layer."))?;
     rest.split('.').next()?.parse().ok()
 }

@@ -128,6 +128,21 @@ impl Fields {
         counts.map(Some).ok_or_else(|| self.wrong(key, value, "a list of non-negative numbers"))
     }
 
+    /// The side of a square, also accepted as a list of two equal numbers.
+    pub(crate) fn side(&self, key: &str) -> Result<Option<usize>> {
+        match self.get(key) {
+            Some(Value::Array(_)) => match self.counts(key)?.as_deref() {
+                Some([height, width]) if height == width => Ok(Some(*height)),
+                other => {
+                    let message =
+                        format!("is {:?}, expected two equal numbers", other.unwrap_or(&[]));
+                    Err(self.error(key, message))
+                }
+            },
+            _ => self.usize(key),
+        }
+    }
+
     /// A signed whole number, also accepted as a list of exactly one.
     pub(crate) fn int(&self, key: &str) -> Result<Option<i64>> {
         let Some(value) = self.get(key) else { return Ok(None) };

@@ -4,9 +4,10 @@ use std::path::{Component, Path, PathBuf};
 
 use super::common::{bos, dtype, eos};
 use super::fields::Fields;
-use super::parts::{Activation, ClipConfig, ProjectorConfig};
+use super::parts::{Activation, ProjectorConfig};
 use super::vision::{LlavaVision, VisionConfig};
-use super::{CONFIG_FILE, Family, ModelConfig, text, tower};
+use super::vit::{self, CLIP_L_336, VitConfig, VitKind};
+use super::{CONFIG_FILE, Family, ModelConfig, text};
 use crate::error::Result;
 
 const DEFAULT_FEATURE_LAYER: i64 = -2;
@@ -38,9 +39,9 @@ fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
             return Err(root.error("vision_feature_select_strategy", message));
         }
     }
-    let clip = match root.object("vision_config")? {
-        Some(vision) => tower::clip(&vision)?,
-        None => tower::CLIP_L_336,
+    let tower = match root.object("vision_config")? {
+        Some(vision) => vit::vit(&vision, VitKind::Clip)?,
+        None => CLIP_L_336,
     };
     let image_token = match root.token("image_token_index")? {
         Some(id) => Some(id),
@@ -49,7 +50,7 @@ fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
     Ok(ModelConfig {
         family,
         vision: VisionConfig::Llava(LlavaVision {
-            clip,
+            tower,
             projector: ProjectorConfig {
                 activation: Activation::parse(
                     root.text("projector_hidden_act")?.unwrap_or("gelu"),
@@ -89,18 +90,18 @@ fn original(folder: &Path, root: &Fields) -> Result<ModelConfig> {
     let family =
         if aspect.as_deref() == Some("anyres") { Family::LlavaNext } else { Family::Llava };
     let decoder = text::decoder(root, None)?;
-    let (clip, tower_folder) = original_tower(folder, root)?;
+    let (tower, tower_folder) = original_tower(folder, root, VitKind::Clip)?;
     if let Some(width) = root.usize("mm_hidden_size")?
-        && width != clip.hidden_size
+        && width != tower.hidden_size
     {
-        let message = format!("is {width}, the vision tower is {} wide", clip.hidden_size);
+        let message = format!("is {width}, the vision tower is {} wide", tower.hidden_size);
         return Err(root.error("mm_hidden_size", message));
     }
     let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
     Ok(ModelConfig {
         family,
         vision: VisionConfig::Llava(LlavaVision {
-            clip,
+            tower,
             projector: ProjectorConfig { activation: Activation::Gelu, bias: true },
             feature_layer: root.int("mm_vision_select_layer")?.unwrap_or(DEFAULT_FEATURE_LAYER),
             image_grid_pinpoints: pinpoints(root, family)?,
@@ -117,18 +118,22 @@ fn original(folder: &Path, root: &Fields) -> Result<ModelConfig> {
 
 /// The tower of an original checkpoint: nested settings, else the folder it names, else a tower
 /// known by that name.
-fn original_tower(folder: &Path, root: &Fields) -> Result<(ClipConfig, Option<PathBuf>)> {
+pub(super) fn original_tower(
+    folder: &Path,
+    root: &Fields,
+    kind: VitKind,
+) -> Result<(VitConfig, Option<PathBuf>)> {
     let name =
         root.text("mm_vision_tower")?.ok_or_else(|| root.error("mm_vision_tower", "is missing"))?;
     let tower_folder = find_tower(folder, name);
     if let Some(nested) = root.object("vision_config")? {
-        return Ok((tower::clip(&nested)?, tower_folder));
+        return Ok((vit::vit(&nested, kind)?, tower_folder));
     }
     if let Some(tower_folder) = tower_folder {
-        let config = tower::clip(&Fields::read(&tower_folder.join(CONFIG_FILE))?)?;
+        let config = vit::vit(&Fields::read(&tower_folder.join(CONFIG_FILE))?, kind)?;
         return Ok((config, Some(tower_folder)));
     }
-    let config = tower::by_name(name).ok_or_else(|| {
+    let config = vit::by_name(name, kind).ok_or_else(|| {
         let message = format!(
             "is `{name}`, which is neither a folder beside the model nor a tower known by name"
         );

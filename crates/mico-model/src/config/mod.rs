@@ -5,17 +5,26 @@
 
 mod common;
 mod fields;
+mod internvl;
 mod llava;
+mod llava_video;
 mod parts;
+mod qwen;
 mod rope;
 mod text;
-mod tower;
 mod vision;
+mod vit;
 
-pub use parts::{Activation, AttentionBias, ClipConfig, DecoderConfig, ProjectorConfig};
+pub(crate) use internvl::{EOS as INTERN_EOS, IMAGE_TOKEN as INTERN_IMAGE_TOKEN};
+pub(crate) use llava_video::{ENDS as QWEN_ENDS, POOL as VIDEO_POOL};
+pub use parts::{Activation, AttentionBias, DecoderConfig, ProjectorConfig};
+pub(crate) use qwen::{qwen3_vision, qwen25_vision};
 pub use rope::{RopeAxes, RopeConfig};
-pub(crate) use tower::CLIP_L_336;
-pub use vision::{LlavaVision, VisionConfig};
+pub use vision::{
+    InternTiles, InternVision, LlavaVision, QwenTowerKind, QwenVision, VideoVision, VisionConfig,
+};
+pub(crate) use vit::{CLIP_L_336, INTERN_VIT_300M, SIGLIP_SO400M_384};
+pub use vit::{VitConfig, VitKind};
 
 use std::path::Path;
 
@@ -97,8 +106,12 @@ pub struct ModelConfig {
 type Reader = fn(&Path, &Fields, &str) -> Result<ModelConfig>;
 
 /// Who reads which `model_type`. A family adds its line here.
-const READERS: &[(&[&str], Reader)] =
-    &[(&["llava", "llava_next", "llava_llama", "llava_mistral"], llava::read)];
+const READERS: &[(&[&str], Reader)] = &[
+    (&["llava", "llava_next", "llava_llama", "llava_mistral"], llava::read),
+    (&qwen::MODEL_TYPES, qwen::read),
+    (&["internvl", "internvl_chat"], internvl::read),
+    (&["llava_qwen", "llava_onevision"], llava_video::read),
+];
 
 impl ModelConfig {
     /// Reads `config.json` (and `generation_config.json` when there) of a model folder.

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 pub(super) const MAX_WIDTH: usize = 1 << 17;
 pub(super) const MAX_BLOCKS: usize = 1 << 10;
 const MAX_VOCAB: usize = 1 << 22;
-const MAX_IMAGE_SIDE: usize = 1 << 14;
+pub(super) const MAX_IMAGE_SIDE: usize = 1 << 14;
 const MAX_POSITIONS: usize = 1 << 24;
 
 /// The non-linearities in use.
@@ -37,56 +37,6 @@ impl Activation {
                 accepted: "quick_gelu, gelu, gelu_pytorch_tanh, silu".into(),
             }),
         }
-    }
-}
-
-/// Settings of a CLIP vision tower.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClipConfig {
-    /// Width of the residual stream.
-    pub hidden_size: usize,
-    /// Width inside the MLP.
-    pub intermediate_size: usize,
-    /// Blocks of the published tower (not all of them need to run).
-    pub blocks: usize,
-    /// Attention heads.
-    pub heads: usize,
-    /// Side of the square input in pixels.
-    pub image_size: usize,
-    /// Side of a patch in pixels.
-    pub patch_size: usize,
-    /// The MLP's non-linearity.
-    pub activation: Activation,
-    /// Epsilon of the layer norms.
-    pub layer_norm_eps: f64,
-}
-
-impl ClipConfig {
-    /// Patches per side.
-    pub fn grid(&self) -> usize {
-        self.image_size / self.patch_size
-    }
-
-    /// Patches per view, the class token not counted.
-    pub fn patches(&self) -> usize {
-        self.grid() * self.grid()
-    }
-
-    /// Width of one attention head.
-    pub fn head_dim(&self) -> usize {
-        self.hidden_size / self.heads
-    }
-
-    /// Refuses sizes no tower can have. `file` is named in the error.
-    pub fn validate(&self, file: &str) -> Result<()> {
-        let check = Check { file, part: "vision_config" };
-        check.range("hidden_size", self.hidden_size, MAX_WIDTH)?;
-        check.range("intermediate_size", self.intermediate_size, MAX_WIDTH)?;
-        check.range("num_hidden_layers", self.blocks, MAX_BLOCKS)?;
-        check.range("num_attention_heads", self.heads, MAX_WIDTH)?;
-        check.range("image_size", self.image_size, MAX_IMAGE_SIDE)?;
-        check.range("patch_size", self.patch_size, self.image_size)?;
-        check.divides("num_attention_heads", self.heads, "hidden_size", self.hidden_size)
     }
 }
 

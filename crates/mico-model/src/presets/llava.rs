@@ -1,8 +1,8 @@
 //! LLaVA-1.5 and LLaVA-NeXT.
 
 use crate::config::{
-    Activation, AttentionBias, CLIP_L_336, ClipConfig, DecoderConfig, Family, LlavaVision,
-    ModelConfig, ProjectorConfig, RopeConfig, VisionConfig,
+    Activation, AttentionBias, CLIP_L_336, DecoderConfig, Family, LlavaVision, ModelConfig,
+    ProjectorConfig, RopeConfig, VisionConfig, VitConfig,
 };
 
 /// Resolutions of LLaVA-NeXT.
@@ -57,7 +57,7 @@ pub(super) fn tiny() -> ModelConfig {
     };
     let mut model = model(Family::Llava, decoder);
     if let Some(vision) = model.vision.llava_mut() {
-        vision.clip = ClipConfig {
+        vision.tower = VitConfig {
             hidden_size: 144,
             intermediate_size: 432,
             blocks: 6,
@@ -104,7 +104,7 @@ fn model(family: Family, decoder: DecoderConfig) -> ModelConfig {
     ModelConfig {
         family,
         vision: VisionConfig::Llava(LlavaVision {
-            clip: CLIP_L_336,
+            tower: CLIP_L_336,
             projector: ProjectorConfig { activation: Activation::Gelu, bias: true },
             feature_layer: -2,
             image_grid_pinpoints: if tiled { PINPOINTS.to_vec() } else { Vec::new() },

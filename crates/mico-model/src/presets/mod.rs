@@ -1,6 +1,9 @@
 //! The published models by name: enough to build one of the same shape without its files.
 
+mod internvl;
 mod llava;
+mod llava_video;
+mod qwen;
 
 use crate::config::{Family, ModelConfig};
 use crate::error::{Error, Result};
@@ -44,6 +47,30 @@ pub const PRESETS: &[Preset] = &[
         family: Family::LlavaNext,
         refine_layer: 7,
         build: llava::next_mistral_7b,
+    },
+    Preset {
+        name: "qwen2.5-vl-7b",
+        family: Family::Qwen25Vl,
+        refine_layer: 2,
+        build: qwen::qwen25_vl_7b,
+    },
+    Preset {
+        name: "qwen3-vl-8b",
+        family: Family::Qwen3Vl,
+        refine_layer: 6,
+        build: qwen::qwen3_vl_8b,
+    },
+    Preset {
+        name: "internvl3-8b",
+        family: Family::InternVl,
+        refine_layer: 4,
+        build: internvl::internvl3_8b,
+    },
+    Preset {
+        name: "llava-video-7b",
+        family: Family::LlavaVideo,
+        refine_layer: 6,
+        build: llava_video::llava_video_7b,
     },
     Preset { name: "tiny", family: Family::Llava, refine_layer: 2, build: llava::tiny },
 ];
@@ -89,7 +116,7 @@ mod tests {
             assert_eq!(Preset::find(preset.name).unwrap().name, preset.name);
             assert!(preset.refine_layer < config.decoder.blocks);
             if let Some(vision) = config.vision.llava() {
-                assert_eq!(vision.blocks().unwrap(), vision.clip.blocks - 1);
+                assert_eq!(vision.blocks().unwrap(), vision.tower.blocks - 1);
             }
         }
         assert!(Preset::find("llava-2").unwrap_err().to_string().contains("llava-next-13b"));

@@ -4,7 +4,14 @@
 //! for, after merging, shuffling or pooling. Rows are group by group, each group in raster order,
 //! whatever order a tower works in.
 
-pub mod clip;
+mod axial;
+pub(crate) mod block;
+pub mod qwen;
+pub mod vit;
+mod watch;
+mod windows;
+
+pub use watch::Watch;
 
 use candle_core::Tensor;
 
@@ -48,11 +55,14 @@ pub struct VisionTaps {
     pub features: bool,
     /// Reliability: the attention each visual token receives.
     pub reliability: bool,
+    /// Where a visual token joins several patches, features are their vectors side by side instead
+    /// of the mean (InternVL alone offers it).
+    pub joined: bool,
 }
 
 impl VisionTaps {
     /// Everything.
-    pub const ALL: Self = Self { features: true, reliability: true };
+    pub const ALL: Self = Self { features: true, reliability: true, joined: false };
 }
 
 /// What a tower saw in one image.

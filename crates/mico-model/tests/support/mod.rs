@@ -1,15 +1,21 @@
-//! Reads the parity cases of `fixtures/data/llava` and compares tensors.
+//! Reads the parity cases of `fixtures/data` and compares tensors.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
+use mico_model::config::VisionConfig;
 use mico_model::{Grid, LoadOptions, Model, Pixels, VisionTaps};
 use serde_json::Value;
 
+/// Folders of `fixtures/data` that hold parity cases.
+const KINDS: [&str; 4] = ["llava", "qwen", "internvl", "llava_video"];
+
 pub(crate) fn folder(case: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava").join(case)
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data");
+    let places = KINDS.iter().map(|kind| data.join(kind).join(case));
+    places.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| panic!("no case {case}"))
 }
 
 /// A model and what transformers computed with the same weights.
@@ -49,12 +55,21 @@ impl Case {
 
     /// An image as the tower takes it.
     pub(crate) fn pixels(&self, image: &str) -> Pixels {
-        self.views(self.tensor(&format!("{image}.pixel_values")).clone())
+        let values = self.tensor(&format!("{image}.pixel_values")).clone();
+        let Some(patches) = self.expected["images"][image].get("grid_thw") else {
+            return self.views(values);
+        };
+        let VisionConfig::Qwen(vision) = &self.model.config().vision else {
+            panic!("{image} of {} has a grid of its own", self.name)
+        };
+        let patches = usizes(patches);
+        let (rows, columns) = (patches[1] / vision.merge, patches[2] / vision.merge);
+        Pixels { values, grids: vec![Grid { rows, columns }] }
     }
 
     /// Views with the tower's grid.
     pub(crate) fn views(&self, values: Tensor) -> Pixels {
-        let side = self.model.config().vision.llava().unwrap().clip.grid();
+        let side = self.model.config().vision.tokens_per_view().unwrap().isqrt();
         let grids = vec![Grid { rows: side, columns: side }; values.dim(0).unwrap()];
         Pixels { values, grids }
     }

@@ -1,0 +1,141 @@
+//! `config.json` of InternVL3: the converted (`-hf`) files and the original ones.
+
+use std::path::Path;
+
+use super::common::{bos, dtype, eos};
+use super::fields::Fields;
+use super::parts::Activation;
+use super::vision::{InternTiles, InternVision, VisionConfig};
+use super::vit::{INTERN_VIT_300M, VitConfig, VitKind, vit};
+use super::{Family, ModelConfig, text};
+use crate::error::Result;
+
+/// The id of `<IMG_CONTEXT>` in the published vocabularies. Original files do not state it; there a
+/// tokenizer's word counts.
+pub(crate) const IMAGE_TOKEN: u32 = 151_667;
+/// `<|im_end|>`.
+pub(crate) const EOS: u32 = 151_645;
+/// Patches a visual token joins along each side.
+const SHUFFLE: usize = 2;
+
+/// Reads the settings of a model folder.
+pub(super) fn read(_folder: &Path, root: &Fields, model_type: &str) -> Result<ModelConfig> {
+    if model_type == "internvl_chat" { original(root) } else { converted(root) }
+}
+
+/// A file with `text_config` and `vision_config`.
+fn converted(root: &Fields) -> Result<ModelConfig> {
+    only(root, "vision_feature_select_strategy", "default")?;
+    last_layer(root, "vision_feature_layer")?;
+    let vision = match root.object("vision_config")? {
+        Some(fields) => {
+            must(&fields, "use_qk_norm", false)?;
+            must(&fields, "use_mean_pooling", true)?;
+            must(&fields, "use_absolute_position_embeddings", true)?;
+            only(&fields, "norm_type", "layer_norm")?;
+            biased(&fields, "attention_bias", Some(false))?;
+            vit(&fields, VitKind::InternVit)?
+        }
+        None => INTERN_VIT_300M,
+    };
+    let activation = Activation::parse(root.text("projector_hidden_act")?.unwrap_or("gelu"))?;
+    let text = part(root, "text_config")?;
+    model(root, &text, vision, activation, InternTiles::default())
+}
+
+/// A file of the original code base: `llm_config`, `vision_config`, and tiling at the root.
+fn original(root: &Fields) -> Result<ModelConfig> {
+    only(root, "ps_version", "v2")?;
+    last_layer(root, "select_layer")?;
+    let fields = part(root, "vision_config")?;
+    must(&fields, "qk_normalization", false)?;
+    only(&fields, "norm_type", "layer_norm")?;
+    biased(&fields, "qkv_bias", None)?;
+    let mut vision = vit(&fields, VitKind::InternVit)?;
+    vision.image_size = root.usize("force_image_size")?.unwrap_or(vision.image_size);
+    let dynamic = root.flag("dynamic_image_size")?.unwrap_or(true);
+    let tiles = InternTiles {
+        min: root.usize("min_dynamic_patch")?,
+        max: if dynamic { root.usize("max_dynamic_patch")? } else { Some(1) },
+        thumbnail: root.flag("use_thumbnail")?.unwrap_or(true),
+    };
+    let text = part(root, "llm_config")?;
+    model(root, &text, vision, Activation::Gelu, tiles)
+}
+
+fn model(
+    root: &Fields,
+    text: &Fields,
+    tower: VitConfig,
+    activation: Activation,
+    tiles: InternTiles,
+) -> Result<ModelConfig> {
+    let image_token = match root.token("image_token_id")? {
+        Some(id) => Some(id),
+        None => root.token("image_token_index")?,
+    };
+    Ok(ModelConfig {
+        family: Family::InternVl,
+        vision: VisionConfig::InternVl(InternVision {
+            tower,
+            shuffle: shuffle(root)?,
+            activation,
+            tiles,
+        }),
+        decoder: text::decoder(text, root.flag("tie_word_embeddings")?)?,
+        image_token_id: image_token.unwrap_or(IMAGE_TOKEN),
+        eos_token_ids: eos(root, Some(text), &[EOS])?,
+        bos_token_id: bos(root, Some(text))?,
+        dtype: dtype(root, Some(text))?,
+    })
+}
+
+/// `downsample_ratio` is one over the patches joined along each side.
+fn shuffle(root: &Fields) -> Result<usize> {
+    let Some(ratio) = root.positive("downsample_ratio")? else { return Ok(SHUFFLE) };
+    let whole = (1.0 / ratio).round();
+    if (whole * ratio - 1.0).abs() > 1e-9 || !(1.0..=16.0).contains(&whole) {
+        let message = format!("is {ratio}, expected one over a whole number up to 16");
+        return Err(root.error("downsample_ratio", message));
+    }
+    Ok(whole as usize)
+}
+
+fn part(root: &Fields, key: &str) -> Result<Fields> {
+    root.object(key)?.ok_or_else(|| root.error(key, "is missing, an object is expected"))
+}
+
+/// The tower's last output is the only one offered.
+fn last_layer(root: &Fields, key: &str) -> Result<()> {
+    match root.int(key)? {
+        None | Some(-1) => Ok(()),
+        Some(other) => Err(root.error(key, format!("is {other}, accepted: -1"))),
+    }
+}
+
+fn only(fields: &Fields, key: &str, accepted: &str) -> Result<()> {
+    match fields.text(key)? {
+        Some(found) if found != accepted => {
+            Err(fields.error(key, format!("is `{found}`, accepted: {accepted}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn must(fields: &Fields, key: &str, accepted: bool) -> Result<()> {
+    match fields.flag(key)? {
+        Some(found) if found != accepted => {
+            Err(fields.error(key, format!("is {found}, accepted: {accepted}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Queries, keys and values must have biases; `default` is what an absent setting means, if that
+/// is no bias.
+fn biased(fields: &Fields, key: &str, default: Option<bool>) -> Result<()> {
+    match fields.flag(key)?.or(default) {
+        Some(false) => Err(fields.error(key, "is false, accepted: true")),
+        _ => Ok(()),
+    }
+}

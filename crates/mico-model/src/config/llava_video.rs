@@ -1,0 +1,112 @@
+//! `config.json` of LLaVA-Video: the original files (`llava_qwen`) and those with LLaVA-OneVision's
+//! names (`llava_onevision`).
+
+use std::path::Path;
+
+use super::common::{bos, dtype, eos};
+use super::fields::Fields;
+use super::llava::original_tower;
+use super::parts::{Activation, ProjectorConfig};
+use super::vision::{VideoVision, VisionConfig};
+use super::vit::{SIGLIP_SO400M_384, VitKind, vit};
+use super::{Family, ModelConfig, text};
+use crate::error::Result;
+
+/// `<|im_end|>` and `<|endoftext|>`.
+pub(crate) const ENDS: [u32; 2] = [151_645, 151_643];
+/// Patches a visual token averages along each side.
+pub(crate) const POOL: usize = 2;
+
+/// Reads the settings of a model folder.
+pub(super) fn read(folder: &Path, root: &Fields, model_type: &str) -> Result<ModelConfig> {
+    if let Some(mode) = root.text("mm_spatial_pool_mode")?
+        && mode != "average"
+    {
+        return Err(root.error("mm_spatial_pool_mode", format!("is `{mode}`, accepted: average")));
+    }
+    let pool = root.usize("mm_spatial_pool_stride")?.unwrap_or(POOL);
+    if model_type == "llava_onevision" {
+        converted(root, pool)
+    } else {
+        original(folder, root, pool)
+    }
+}
+
+/// A file with `text_config` and `vision_config`.
+fn converted(root: &Fields, pool: usize) -> Result<ModelConfig> {
+    let text = root
+        .object("text_config")?
+        .ok_or_else(|| root.error("text_config", "is missing, an object is expected"))?;
+    match root.int("vision_feature_layer")? {
+        // Both mean the last block that was trained: see `VideoVision::blocks`.
+        None | Some(-1 | -2) => {}
+        Some(other) => {
+            return Err(root.error("vision_feature_layer", format!("is {other}, accepted: -1, -2")));
+        }
+    }
+    let tower = match root.object("vision_config")? {
+        Some(vision) => vit(&vision, VitKind::Siglip)?,
+        None => SIGLIP_SO400M_384,
+    };
+    let image_token = match root.token("image_token_index")? {
+        Some(id) => Some(id),
+        None => root.token("image_token_id")?,
+    };
+    let decoder = text::decoder(&text, root.flag("tie_word_embeddings")?)?;
+    let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
+    Ok(ModelConfig {
+        family: Family::LlavaVideo,
+        vision: VisionConfig::LlavaVideo(VideoVision {
+            tower,
+            projector: ProjectorConfig {
+                activation: Activation::parse(
+                    root.text("projector_hidden_act")?.unwrap_or("gelu"),
+                )?,
+                bias: root.flag("multimodal_projector_bias")?.unwrap_or(true),
+            },
+            pool,
+            tower_folder: None,
+        }),
+        decoder,
+        image_token_id: image_token.unwrap_or(beyond),
+        eos_token_ids: eos(root, Some(&text), &ENDS)?,
+        bos_token_id: bos(root, Some(&text))?,
+        dtype: dtype(root, Some(&text))?,
+    })
+}
+
+/// A file of the original code base: the decoder's settings at the root, the rest as `mm_*`.
+fn original(folder: &Path, root: &Fields, pool: usize) -> Result<ModelConfig> {
+    for (key, accepted) in
+        [("mm_projector_type", "mlp2x_gelu"), ("mm_vision_select_feature", "patch")]
+    {
+        if let Some(found) = root.text(key)?
+            && found != accepted
+        {
+            return Err(root.error(key, format!("is `{found}`, accepted: {accepted}")));
+        }
+    }
+    let decoder = text::decoder(root, None)?;
+    let (tower, tower_folder) = original_tower(folder, root, VitKind::Siglip)?;
+    if let Some(width) = root.usize("mm_hidden_size")?
+        && width != tower.hidden_size
+    {
+        let message = format!("is {width}, the vision tower is {} wide", tower.hidden_size);
+        return Err(root.error("mm_hidden_size", message));
+    }
+    let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
+    Ok(ModelConfig {
+        family: Family::LlavaVideo,
+        vision: VisionConfig::LlavaVideo(VideoVision {
+            tower,
+            projector: ProjectorConfig { activation: Activation::Gelu, bias: true },
+            pool,
+            tower_folder,
+        }),
+        decoder,
+        image_token_id: root.token("image_token_index")?.unwrap_or(beyond),
+        eos_token_ids: eos(root, None, &ENDS)?,
+        bos_token_id: bos(root, None)?,
+        dtype: dtype(root, None)?,
+    })
+}

@@ -1,0 +1,241 @@
+//! One block of any vision tower: attention within spans and an MLP, each behind a norm and around a
+//! residual.
+
+use std::ops::Range;
+
+use candle_core::Tensor;
+
+use crate::attention::{AttentionInput, attention};
+use crate::checkpoint::Part;
+use crate::config::Activation;
+use crate::error::Result;
+use crate::linear::Linear;
+use crate::norm::{LayerNorm, RmsNorm};
+use crate::ops;
+use crate::relevance::column_means;
+use crate::weights::{Builder, LinearShape};
+
+/// Either normalisation.
+#[derive(Debug)]
+pub(crate) enum Norm {
+    Layer(LayerNorm),
+    Rms(RmsNorm),
+}
+
+impl Norm {
+    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        match self {
+            Self::Layer(norm) => norm.forward(x),
+            Self::Rms(norm) => norm.forward(x),
+        }
+    }
+}
+
+/// Which normalisation a tower uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum NormKind {
+    Layer,
+    Rms,
+}
+
+impl NormKind {
+    /// The norm called `name` in the vision part.
+    pub(crate) fn build(self, b: &mut Builder, name: &str, width: usize, eps: f64) -> Result<Norm> {
+        Ok(match self {
+            Self::Layer => Norm::Layer(b.layer_norm(Part::Vision, name, width, eps)?),
+            Self::Rms => Norm::Rms(b.rms_norm(Part::Vision, name, width, eps)?),
+        })
+    }
+}
+
+/// How a checkpoint names the projections to queries, keys and values.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum QkvNames {
+    /// Three matrices.
+    Split([&'static str; 3]),
+    /// One, whose rows are queries, keys and values in this order.
+    Fused(&'static str),
+}
+
+/// How a checkpoint names the MLP, and so what it is.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum MlpNames {
+    /// `second(act(first x))`.
+    Plain([&'static str; 2]),
+    /// `down(silu(gate x) * up x)`.
+    Gated([&'static str; 3]),
+}
+
+/// Names of a block's tensors behind its prefix.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockNames {
+    pub(crate) norms: [&'static str; 2],
+    pub(crate) qkv: QkvNames,
+    pub(crate) output: &'static str,
+    pub(crate) mlp: MlpNames,
+    /// Vectors that scale what attention and MLP add.
+    pub(crate) scales: Option<[&'static str; 2]>,
+}
+
+/// Sizes of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BlockShape {
+    pub(crate) width: usize,
+    pub(crate) inner: usize,
+    pub(crate) heads: usize,
+    pub(crate) norm: NormKind,
+    pub(crate) eps: f64,
+    pub(crate) activation: Activation,
+}
+
+#[derive(Debug)]
+enum Qkv {
+    Split([Linear; 3]),
+    Fused(Linear),
+}
+
+#[derive(Debug)]
+enum Mlp {
+    Plain { first: Linear, second: Linear, activation: Activation },
+    Gated { gate: Linear, up: Linear, down: Linear },
+}
+
+/// Whose attention to observe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Observe {
+    /// The first token's of each span, mean over heads.
+    First,
+    /// The mean over heads and all tokens of a span.
+    All,
+}
+
+/// How a block mixes its tokens.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mixing<'a> {
+    /// Tokens attend within their span; the spans follow one another and cover all tokens.
+    pub(crate) spans: &'a [Range<usize>],
+    /// Cosines and sines `[n, head width / 2]` for towers that rotate queries and keys.
+    pub(crate) rotary: Option<(&'a Tensor, &'a Tensor)>,
+    /// What to observe.
+    pub(crate) observe: Option<Observe>,
+}
+
+/// The weights of a block.
+#[derive(Debug)]
+pub(crate) struct VisionBlock {
+    heads: usize,
+    norms: [Norm; 2],
+    qkv: Qkv,
+    output: Linear,
+    mlp: Mlp,
+    scales: Option<[Tensor; 2]>,
+}
+
+impl VisionBlock {
+    pub(crate) fn build(
+        b: &mut Builder,
+        prefix: &str,
+        shape: BlockShape,
+        names: BlockNames,
+    ) -> Result<Self> {
+        let BlockShape { width, inner, heads, norm, eps, activation } = shape;
+        let name = |part: &str| format!("{prefix}.{part}");
+        let mut linear = |part: &str, input, output| {
+            b.dense(Part::Vision, &name(part), LinearShape { input, output, bias: true })
+        };
+        let qkv = match names.qkv {
+            QkvNames::Split([q, k, v]) => Qkv::Split([
+                linear(q, width, width)?,
+                linear(k, width, width)?,
+                linear(v, width, width)?,
+            ]),
+            QkvNames::Fused(qkv) => Qkv::Fused(linear(qkv, width, 3 * width)?),
+        };
+        let output = linear(names.output, width, width)?;
+        let mlp = match names.mlp {
+            MlpNames::Plain([first, second]) => Mlp::Plain {
+                first: linear(first, width, inner)?,
+                second: linear(second, inner, width)?,
+                activation,
+            },
+            MlpNames::Gated([gate, up, down]) => Mlp::Gated {
+                gate: linear(gate, width, inner)?,
+                up: linear(up, width, inner)?,
+                down: linear(down, inner, width)?,
+            },
+        };
+        let [first, second] = names.norms;
+        let norms =
+            [norm.build(b, &name(first), width, eps)?, norm.build(b, &name(second), width, eps)?];
+        let scales = match names.scales {
+            Some([first, second]) => Some([
+                b.tensor(Part::Vision, &name(first), &[width])?,
+                b.tensor(Part::Vision, &name(second), &[width])?,
+            ]),
+            None => None,
+        };
+        Ok(Self { heads, norms, qkv, output, mlp, scales })
+    }
+
+    /// Runs the block on `[n, d]`. What was observed is one number per token: the attention it
+    /// receives within its span.
+    pub(crate) fn forward(
+        &self,
+        hidden: &Tensor,
+        mixing: Mixing<'_>,
+    ) -> Result<(Tensor, Option<Vec<f32>>)> {
+        let (mixed, seen) = self.mix(&self.norms[0].forward(hidden)?, mixing)?;
+        let hidden = (hidden + self.scaled(0, self.output.forward(&mixed)?)?)?;
+        let x = self.norms[1].forward(&hidden)?;
+        let x = match &self.mlp {
+            Mlp::Plain { first, second, activation } => {
+                second.forward(&first.forward_with(&x, Some(*activation))?)?
+            }
+            Mlp::Gated { gate, up, down } => {
+                down.forward(&ops::gate(gate.forward(&x)?, &up.forward(&x)?)?)?
+            }
+        };
+        Ok(((hidden + self.scaled(1, x)?)?, seen))
+    }
+
+    fn scaled(&self, which: usize, x: Tensor) -> Result<Tensor> {
+        match &self.scales {
+            Some(scales) => Ok(x.broadcast_mul(&scales[which])?),
+            None => Ok(x),
+        }
+    }
+
+    fn mix(&self, x: &Tensor, mixing: Mixing<'_>) -> Result<(Tensor, Option<Vec<f32>>)> {
+        let (rows, width) = x.dims2()?;
+        let [q, k, v] = match &self.qkv {
+            Qkv::Split([q, k, v]) => [q.forward(x)?, k.forward(x)?, v.forward(x)?],
+            Qkv::Fused(qkv) => {
+                let all = qkv.forward(x)?;
+                let part = |at: usize| all.narrow(1, at * width, width)?.contiguous();
+                [part(0)?, part(1)?, part(2)?]
+            }
+        };
+        let turn = |x: &Tensor| match mixing.rotary {
+            Some((cos, sin)) => ops::rotate_heads(x, self.heads, cos, sin),
+            None => ops::split_heads(x, self.heads),
+        };
+        let (q, k, v) = (turn(&q)?, turn(&k)?, ops::split_heads(&v, self.heads)?);
+        let mut mixed = Vec::with_capacity(mixing.spans.len());
+        let mut seen = mixing.observe.map(|_| Vec::with_capacity(rows));
+        for span in mixing.spans {
+            let part = |t: &Tensor| t.narrow(1, span.start, span.len());
+            let (q, k, v) = (part(&q)?, part(&k)?, part(&v)?);
+            mixed.push(attention(&AttentionInput { q: &q, k: &k, v: &v, causal: false })?);
+            if let (Some(observe), Some(seen)) = (mixing.observe, &mut seen) {
+                let queries = match observe {
+                    Observe::First => q.narrow(1, 0, 1)?,
+                    Observe::All => q,
+                };
+                let visible = vec![span.len(); queries.dim(1)?];
+                seen.extend(column_means(&queries.contiguous()?, &k, &visible)?);
+            }
+        }
+        let mixed = if mixed.len() == 1 { mixed.swap_remove(0) } else { Tensor::cat(&mixed, 0)? };
+        Ok((mixed, seen))
+    }
+}

@@ -1,0 +1,192 @@
+//! The vision transformers of the Qwen models, which take an image at its own resolution.
+//!
+//! Patches arrive in the order of the visual tokens they belong to, and leave in that order.
+//! Qwen2.5-VL works in an order of windows in between.
+
+use std::ops::Range;
+
+use candle_core::{DType, Device, Tensor};
+
+use super::axial::{Place, places, rotary_tables, table_at};
+use super::block::{
+    BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
+};
+use super::windows::windows;
+use super::{Grid, Pixels, Watch};
+use crate::checkpoint::Part;
+use crate::config::{QwenTowerKind, QwenVision};
+use crate::error::{Error, Result};
+use crate::linear::Linear;
+use crate::weights::Builder;
+
+/// Epsilon of the norms of all these towers and their mergers.
+pub(crate) const NORM_EPS: f64 = 1e-6;
+
+const WINDOWED: BlockNames = BlockNames {
+    norms: ["norm1", "norm2"],
+    qkv: QkvNames::Fused("attn.qkv"),
+    output: "attn.proj",
+    mlp: MlpNames::Gated(["mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"]),
+    scales: None,
+};
+
+const POSITIONED: BlockNames =
+    BlockNames { mlp: MlpNames::Plain(["mlp.linear_fc1", "mlp.linear_fc2"]), ..WINDOWED };
+
+/// What the tower gives; rows are patches in the order of their visual tokens.
+#[derive(Debug)]
+pub struct QwenOutput {
+    /// The last block's output `[patches, d]`.
+    pub hidden: Tensor,
+    /// Outputs of the blocks that are also added inside the decoder.
+    pub deepstack: Vec<Tensor>,
+    /// The attention each patch receives in the last block, mean over heads and queries; present
+    /// when asked for.
+    pub attention: Option<Vec<f32>>,
+}
+
+/// The tower.
+#[derive(Debug)]
+pub struct QwenTower {
+    config: QwenVision,
+    device: Device,
+    compute: DType,
+    patch: Linear,
+    /// Learned positions on a square, interpolated to an image's grid.
+    table: Option<Tensor>,
+    blocks: Vec<VisionBlock>,
+}
+
+/// How the blocks of one image see its patches.
+struct Order {
+    /// Patch that stands at each place; `None`: as they came.
+    patches: Option<Vec<u32>>,
+    /// Patches of a whole image.
+    images: Vec<Range<usize>>,
+    /// Patches of a window.
+    windows: Vec<Range<usize>>,
+}
+
+impl QwenTower {
+    pub(crate) fn build(b: &mut Builder, config: &QwenVision) -> Result<Self> {
+        let (width, side) = (config.hidden_size, config.patch_size);
+        let kernel = [width, 3, config.frames, side, side];
+        let kernel = b.tensor(Part::Vision, "patch_embed.proj.weight", &kernel)?;
+        let kernel = kernel.reshape((width, config.patch_values()))?;
+        let (bias, table, names, norm) = match &config.kind {
+            QwenTowerKind::Windowed { .. } => (None, None, WINDOWED, NormKind::Rms),
+            QwenTowerKind::Positioned { side, .. } => {
+                let bias = b.tensor(Part::Vision, "patch_embed.proj.bias", &[width])?;
+                let table = b.tensor(Part::Vision, "pos_embed.weight", &[side * side, width])?;
+                (Some(bias), Some(table), POSITIONED, NormKind::Layer)
+            }
+        };
+        let shape = BlockShape {
+            width,
+            inner: config.intermediate_size,
+            heads: config.heads,
+            norm,
+            eps: NORM_EPS,
+            activation: config.activation,
+        };
+        let block = |index: usize| VisionBlock::build(b, &format!("blocks.{index}"), shape, names);
+        let blocks = (0..config.blocks).map(block).collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            config: config.clone(),
+            device: b.device.clone(),
+            compute: b.compute(),
+            patch: Linear::dense(kernel, bias),
+            table,
+            blocks,
+        })
+    }
+
+    /// The tower's settings.
+    pub fn config(&self) -> &QwenVision {
+        &self.config
+    }
+
+    /// Runs the tower on patches `[patches, values]`, each grid by itself.
+    pub fn forward(&self, pixels: &Pixels, observe: bool, watch: Watch<'_>) -> Result<QwenOutput> {
+        let expected = [pixels.tokens() * self.config.joined(), self.config.patch_values()];
+        if pixels.grids.is_empty() || pixels.values.dims() != expected {
+            let message = format!("shape {:?}, expected {expected:?}", pixels.values.dims());
+            return Err(Error::input("pixels", message));
+        }
+        let places: Vec<Place> =
+            pixels.grids.iter().flat_map(|grid| places(*grid, self.config.merge)).collect();
+        let order = self.order(&pixels.grids);
+        let values = pixels.values.to_device(&self.device)?.to_dtype(self.compute)?;
+        let mut hidden = self.patch.forward(&values)?;
+        if let (Some(table), QwenTowerKind::Positioned { side, .. }) =
+            (&self.table, &self.config.kind)
+        {
+            hidden = (hidden + table_at(table, *side, &pixels.grids, self.config.merge)?)?;
+        }
+        let places = match &order.patches {
+            Some(patches) => patches.iter().map(|&patch| places[patch as usize]).collect(),
+            None => places,
+        };
+        hidden = rearranged(&hidden, order.patches.as_deref())?;
+        let head_width = self.config.hidden_size / self.config.heads;
+        let (cos, sin) = rotary_tables(&places, head_width, &self.device)?;
+        let back = order.patches.as_deref().map(inverse);
+        let (mut deepstack, mut attention) = (Vec::new(), None);
+        for (index, block) in self.blocks.iter().enumerate() {
+            let last = index + 1 == self.blocks.len();
+            let spans = match &self.config.kind {
+                QwenTowerKind::Windowed { full, .. } if !full.contains(&index) => &order.windows,
+                _ => &order.images,
+            };
+            let observe = (observe && last).then_some(Observe::All);
+            let mixing = Mixing { spans, rotary: Some((&cos, &sin)), observe };
+            (hidden, attention) = block.forward(&hidden, mixing)?;
+            if self.config.deepstack().contains(&index) {
+                deepstack.push(rearranged(&hidden, back.as_deref())?);
+            }
+            watch.tell(index + 1, self.blocks.len());
+        }
+        if let (Some(attention), Some(back)) = (&mut attention, &back) {
+            *attention = back.iter().map(|&place| attention[place as usize]).collect();
+        }
+        Ok(QwenOutput { hidden: rearranged(&hidden, back.as_deref())?, deepstack, attention })
+    }
+
+    fn order(&self, grids: &[Grid]) -> Order {
+        let joined = self.config.joined();
+        let mut images = Vec::with_capacity(grids.len());
+        let (mut tokens, mut spans) = (Vec::new(), Vec::new());
+        let mut first = 0;
+        for grid in grids {
+            images.push(first * joined..(first + grid.tokens()) * joined);
+            if self.config.window() > 0 {
+                for window in windows(*grid, self.config.window()) {
+                    let start = tokens.len();
+                    tokens.extend(window.into_iter().map(|token| first + token));
+                    spans.push(start * joined..tokens.len() * joined);
+                }
+            }
+            first += grid.tokens();
+        }
+        let patch = |token: usize| (0..joined).map(move |inner| (token * joined + inner) as u32);
+        let patches = (!tokens.is_empty()).then(|| tokens.into_iter().flat_map(patch).collect());
+        Order { patches, images, windows: spans }
+    }
+}
+
+/// Rows in the given order.
+fn rearranged(rows: &Tensor, order: Option<&[u32]>) -> Result<Tensor> {
+    match order {
+        Some(order) => Ok(rows.index_select(&Tensor::new(order, rows.device())?, 0)?),
+        None => Ok(rows.clone()),
+    }
+}
+
+/// Where each row of an order came to stand.
+fn inverse(order: &[u32]) -> Vec<u32> {
+    let mut back = vec![0; order.len()];
+    for (place, &row) in (0_u32..).zip(order) {
+        back[row as usize] = place;
+    }
+    back
+}

@@ -1,0 +1,255 @@
+//! The vision transformers whose input has one size (CLIP, SigLIP, `InternViT`), run exactly as far
+//! as the selected layer.
+
+use std::ops::Range;
+
+use candle_core::{DType, Device, Tensor};
+
+use super::Watch;
+use super::block::{
+    BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
+};
+use crate::checkpoint::Part;
+use crate::config::{VitConfig, VitKind};
+use crate::error::{Error, Result};
+use crate::linear::Linear;
+use crate::norm::LayerNorm;
+use crate::weights::Builder;
+
+/// Views that go through the blocks together: enough rows to keep a product busy, and memory for
+/// the activations of so many views and no more.
+const VIEWS_AT_ONCE: usize = 4;
+
+/// What the tower gives for a batch of views.
+#[derive(Debug, Clone)]
+pub struct VitOutput {
+    /// Features of the selected layer without the class token, `[views, patches, d]`: the raw
+    /// residual stream, not normalised.
+    pub features: Tensor,
+    /// The attention each patch receives in the block whose output is selected: softmax
+    /// probabilities, mean over heads, not renormalised, `[views, patches]` in f32. From the class
+    /// token where the tower has one, else the mean over all patches. Present when asked for.
+    pub attention: Option<Tensor>,
+}
+
+/// The tower up to the selected layer.
+#[derive(Debug)]
+pub struct VitTower {
+    config: VitConfig,
+    device: Device,
+    compute: DType,
+    patch: Linear,
+    class: Option<Tensor>,
+    positions: Tensor,
+    first_norm: Option<LayerNorm>,
+    blocks: Vec<VisionBlock>,
+}
+
+/// How a checkpoint names the tensors of a tower.
+struct Names {
+    patch: &'static str,
+    /// Name and shape of the class token, for a tower of that width.
+    class: Option<(&'static str, fn(usize) -> Vec<usize>)>,
+    /// Name and shape of the positions, for so many tokens of that width.
+    positions: (&'static str, fn(usize, usize) -> Vec<usize>),
+    blocks: &'static str,
+    block: BlockNames,
+}
+
+const CLIP: Names = Names {
+    patch: "embeddings.patch_embedding",
+    class: Some(("embeddings.class_embedding", |width| vec![width])),
+    positions: ("embeddings.position_embedding.weight", |tokens, width| vec![tokens, width]),
+    blocks: "encoder.layers",
+    block: BlockNames {
+        norms: ["layer_norm1", "layer_norm2"],
+        qkv: QkvNames::Split(["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
+        output: "self_attn.out_proj",
+        mlp: MlpNames::Plain(["mlp.fc1", "mlp.fc2"]),
+        scales: None,
+    },
+};
+
+const SIGLIP: Names = Names { class: None, ..CLIP };
+
+/// `InternViT` as the converted (`-hf`) checkpoints name it.
+const INTERN: Names = Names {
+    patch: "embeddings.patch_embeddings.projection",
+    class: Some(("embeddings.cls_token", |width| vec![1, 1, width])),
+    positions: ("embeddings.position_embeddings", |tokens, width| vec![1, tokens, width]),
+    blocks: "encoder.layer",
+    block: BlockNames {
+        norms: ["layernorm_before", "layernorm_after"],
+        qkv: QkvNames::Split(["attention.q_proj", "attention.k_proj", "attention.v_proj"]),
+        output: "attention.projection_layer",
+        mlp: MlpNames::Plain(["mlp.fc1", "mlp.fc2"]),
+        scales: Some(["lambda_1", "lambda_2"]),
+    },
+};
+
+/// `InternViT` as the original checkpoints name it.
+const INTERN_ORIGINAL: Names = Names {
+    patch: "embeddings.patch_embedding",
+    class: Some(("embeddings.class_embedding", |width| vec![1, 1, width])),
+    positions: ("embeddings.position_embedding", |tokens, width| vec![1, tokens, width]),
+    blocks: "encoder.layers",
+    block: BlockNames {
+        norms: ["norm1", "norm2"],
+        qkv: QkvNames::Fused("attn.qkv"),
+        output: "attn.proj",
+        mlp: MlpNames::Plain(["mlp.fc1", "mlp.fc2"]),
+        scales: Some(["ls1", "ls2"]),
+    },
+};
+
+impl VitTower {
+    /// Builds the embeddings and the first `blocks` blocks.
+    pub(crate) fn build(b: &mut Builder, config: &VitConfig, blocks: usize) -> Result<Self> {
+        let (width, side, eps) = (config.hidden_size, config.patch_size, config.layer_norm_eps);
+        let names = match config.kind {
+            VitKind::Clip => &CLIP,
+            VitKind::Siglip => &SIGLIP,
+            VitKind::InternVit if b.source.contains(Part::Vision, "embeddings.class_embedding") => {
+                &INTERN_ORIGINAL
+            }
+            VitKind::InternVit => &INTERN,
+        };
+        let kernel = format!("{}.weight", names.patch);
+        let kernel = b.tensor(Part::Vision, &kernel, &[width, 3, side, side])?;
+        let bias = match config.kind {
+            VitKind::Clip => None,
+            VitKind::Siglip | VitKind::InternVit => {
+                Some(b.tensor(Part::Vision, &format!("{}.bias", names.patch), &[width])?)
+            }
+        };
+        let class = match names.class {
+            Some((name, shape)) => Some(b.tensor(Part::Vision, name, &shape(width))?),
+            None => None,
+        };
+        let (name, shape) = names.positions;
+        let positions = b.tensor(Part::Vision, name, &shape(config.tokens(), width))?;
+        let first_norm = match config.kind {
+            VitKind::Clip => Some(b.layer_norm(Part::Vision, "pre_layrnorm", width, eps)?),
+            VitKind::Siglip | VitKind::InternVit => None,
+        };
+        let shape = BlockShape {
+            width,
+            inner: config.intermediate_size,
+            heads: config.heads,
+            norm: NormKind::Layer,
+            eps,
+            activation: config.activation,
+        };
+        let block = |index: usize| {
+            VisionBlock::build(b, &format!("{}.{index}", names.blocks), shape, names.block)
+        };
+        let blocks = (0..blocks).map(block).collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            config: config.clone(),
+            device: b.device.clone(),
+            compute: b.compute(),
+            patch: Linear::dense(kernel.reshape((width, 3 * side * side))?, bias),
+            class: class.map(|class| class.reshape((1, 1, width))).transpose()?,
+            positions: positions.reshape((config.tokens(), width))?,
+            first_norm,
+            blocks,
+        })
+    }
+
+    /// The tower's settings.
+    pub fn config(&self) -> &VitConfig {
+        &self.config
+    }
+
+    /// Number of blocks that run.
+    pub fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Features of a batch of views `[views, 3, side, side]` of normalised pixels, and with
+    /// `observe` the attention in the block whose output is selected.
+    pub fn forward(&self, pixels: &Tensor, observe: bool, watch: Watch<'_>) -> Result<VitOutput> {
+        let (views, channels, height, width) = pixels.dims4()?;
+        let side = self.config.image_size;
+        if views == 0 || channels != 3 || height != side || width != side {
+            let message = format!("shape {:?}, expected [views, 3, {side}, {side}]", pixels.dims());
+            return Err(Error::input("pixels", message));
+        }
+        if observe && self.blocks.is_empty() {
+            let message = "the selected layer is the embeddings, which no attention precedes";
+            return Err(Error::input("reliability", message));
+        }
+        let (mut features, mut attention) = (Vec::new(), Vec::new());
+        for start in (0..views).step_by(VIEWS_AT_ONCE) {
+            let count = VIEWS_AT_ONCE.min(views - start);
+            let steps = |blocks: usize| start * self.blocks.len() + count * blocks;
+            let tell = |done: usize| watch.tell(steps(done), views * self.blocks.len());
+            let (part, seen) = self.batch(&pixels.narrow(0, start, count)?, observe, &tell)?;
+            features.push(part);
+            attention.extend(seen.unwrap_or_default());
+        }
+        let patches = self.config.patches();
+        let attention = observe
+            .then(|| Tensor::from_vec(attention, (views, patches), &Device::Cpu))
+            .transpose()?;
+        Ok(VitOutput { features: Tensor::cat(&features, 0)?, attention })
+    }
+
+    /// A few views at once: `[views, patches, d]`, and the attention to their patches.
+    fn batch(
+        &self,
+        pixels: &Tensor,
+        observe: bool,
+        tell: &dyn Fn(usize),
+    ) -> Result<(Tensor, Option<Vec<f32>>)> {
+        let (views, tokens) = (pixels.dim(0)?, self.config.tokens());
+        let class = usize::from(self.class.is_some());
+        let spans: Vec<Range<usize>> =
+            (0..views).map(|view| view * tokens..(view + 1) * tokens).collect();
+        let whose = if class > 0 { Observe::First } else { Observe::All };
+        let mut hidden = self.embed(pixels)?;
+        let mut seen = None;
+        for (index, block) in self.blocks.iter().enumerate() {
+            let last = index + 1 == self.blocks.len();
+            let observe = (observe && last).then_some(whose);
+            (hidden, seen) =
+                block.forward(&hidden, Mixing { spans: &spans, rotary: None, observe })?;
+            tell(index + 1);
+        }
+        let features = hidden
+            .reshape((views, tokens, self.config.hidden_size))?
+            .narrow(1, class, tokens - class)?
+            .contiguous()?;
+        let patches = |all: Vec<f32>| {
+            all.chunks_exact(tokens).flat_map(|view| view[class..].iter().copied()).collect()
+        };
+        Ok((features, seen.map(patches)))
+    }
+
+    /// Patch, class and position embeddings, `[views * tokens, d]`.
+    fn embed(&self, pixels: &Tensor) -> Result<Tensor> {
+        let (views, _, _, _) = pixels.dims4()?;
+        let (grid, patch, width) =
+            (self.config.grid(), self.config.patch_size, self.config.hidden_size);
+        let covered = grid * patch;
+        let patches = pixels
+            .to_device(&self.device)?
+            .to_dtype(self.compute)?
+            .narrow(2, 0, covered)?
+            .narrow(3, 0, covered)?
+            .reshape(&[views, 3, grid, patch, grid, patch][..])?
+            .permute([0, 2, 4, 1, 3, 5])?
+            .reshape((views * grid * grid, 3 * patch * patch))?;
+        let patches = self.patch.forward(&patches)?.reshape((views, grid * grid, width))?;
+        let tokens = match &self.class {
+            Some(class) => Tensor::cat(&[&class.broadcast_as((views, 1, width))?, &patches], 1)?,
+            None => patches,
+        };
+        let tokens = tokens.broadcast_add(&self.positions)?;
+        let tokens = tokens.reshape((views * self.config.tokens(), width))?;
+        match &self.first_norm {
+            Some(norm) => norm.forward(&tokens),
+            None => Ok(tokens),
+        }
+    }
+}
