@@ -8,6 +8,7 @@ mod config;
 mod decode;
 mod fixture;
 mod hostile;
+mod internvl;
 mod llava;
 mod next;
 mod overlay;
