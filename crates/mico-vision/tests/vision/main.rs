@@ -14,3 +14,4 @@ mod next;
 mod overlay;
 mod properties;
 mod resize;
+mod video;
