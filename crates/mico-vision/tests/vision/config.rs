@@ -4,6 +4,8 @@ use mico_vision::Size;
 use mico_vision::normalise::{Normalise, Statistics};
 use mico_vision::preprocessor_config::{PreprocessorConfig, Resize, TileCount};
 
+use crate::fixture::cases;
+
 fn fail(text: &str) -> String {
     PreprocessorConfig::parse(text).unwrap_err().to_string()
 }
@@ -92,6 +94,32 @@ fn the_got_ocr_file_with_nulls_and_tiles() {
     assert_eq!(config.crop_to_patches, Some(false));
     assert_eq!(config.crop, Size::square(448), "an exact size is not cropped");
     assert_eq!(config.normalise, Normalise::IMAGENET);
+}
+
+#[test]
+fn every_file_that_transformers_writes_is_understood() {
+    let files = cases("processor_files");
+    assert_eq!(files.len(), 7);
+    for file in files {
+        let text = file["content"].to_string();
+        let flat = PreprocessorConfig::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let nested = format!(r#"{{"image_processor": {text}, "image_seq_length": 256}}"#);
+        assert_eq!(PreprocessorConfig::parse(&nested).unwrap(), flat, "{text}");
+    }
+}
+
+#[test]
+fn a_video_processors_file_is_read_for_its_frames() {
+    let text = r#"{
+        "do_convert_rgb": true, "do_normalize": true, "do_rescale": true, "do_resize": true,
+        "do_sample_frames": true, "fps": 2, "image_mean": [0.5, 0.5, 0.5],
+        "image_std": [0.5, 0.5, 0.5], "initial_shift": true, "max_frames": 768,
+        "max_video_tokens": 768, "min_frames": 4, "num_frames": 32, "resample": 3,
+        "rescale_factor": 0.00392156862745098, "return_metadata": false,
+        "size": {"height": 384, "width": 384}, "video_processor_type": "Qwen3VLVideoProcessor"
+    }"#;
+    let config = PreprocessorConfig::parse(text).unwrap();
+    assert_eq!((config.normalise, config.crop), (Normalise::HALF, Size::square(384)));
 }
 
 #[test]

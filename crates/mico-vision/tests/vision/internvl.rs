@@ -1,4 +1,4 @@
-//! The InternVL processor: tiles, thumbnail, and what is refused.
+//! The InternVL processor against transformers, its layout, and what is refused.
 
 use mico_vision::Size;
 use mico_vision::internvl::{InternVl, TileLimits, TileShape};
@@ -7,12 +7,59 @@ use mico_vision::normalise::Normalise;
 use mico_vision::preprocessor_config::{PreprocessorConfig, TileCount};
 use mico_vision::resample::ResizeBackend;
 
-use crate::fixture::noise;
+use crate::fixture::{cases, check_floats, config, image, noise, number, shape, text};
 
 const TOY: TileShape = TileShape { side: 28, patch: 7, shuffle: 2 };
 
 fn toy(limits: TileLimits, thumbnail: bool) -> InternVl {
     InternVl::from_config(&PreprocessorConfig::internvl(28), TOY, limits, thumbnail).unwrap()
+}
+
+#[test]
+fn pixels_equal_transformers_to_the_bit() {
+    for case in cases("internvl") {
+        let config = config(&case);
+        let side = u32::try_from(shape(&case)[2]).unwrap();
+        let (patch, shuffle) = (number(&case, "patch"), number(&case, "shuffle"));
+        let limits = TileLimits::PROCESSOR.unless_stated(config.tiles);
+        let shape_of_tiles = TileShape { side, patch, shuffle };
+        let processor = InternVl::from_config(&config, shape_of_tiles, limits, true).unwrap();
+        let out = processor.process(&image(text(&case, "source"))).unwrap();
+        assert_eq!(shape(&case), out.shape, "{case}");
+        check_floats(&case, &out.pixels);
+        assert_eq!(out.layout.len(), number(&case, "tokens") as usize, "{case}");
+        assert_eq!(out.layout.groups().len(), out.shape[0], "{case}");
+    }
+}
+
+#[test]
+fn grids_equal_transformers_also_where_two_fit_alike() {
+    let mut counted = 0;
+    for case in cases("internvl_grids") {
+        let numbers: Vec<u32> = case
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|number| u32::try_from(number.as_u64().unwrap()).unwrap())
+            .collect();
+        let [max, min, side, width, height, columns, rows] = numbers[..] else { panic!("{case}") };
+        let shape = TileShape { side, patch: side / 4, shuffle: 4 };
+        let config = PreprocessorConfig::internvl(side);
+        let limits = TileLimits { min, max };
+        let processor = InternVl::from_config(&config, shape, limits, false).unwrap();
+        let layout = processor.layout(Size::new(width, height)).unwrap();
+        // One token per tile: the last tile tells the size of the grid.
+        let last = layout.groups().last().map(|group| group.kind).unwrap();
+        let found = match last {
+            GroupKind::Whole => (1, 1),
+            GroupKind::Tile { row, column } => (column + 1, row + 1),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(found, (columns as usize, rows as usize), "{case}");
+        assert_eq!(layout.len(), (columns * rows) as usize, "{case}");
+        counted += 1;
+    }
+    assert!(counted > 500);
 }
 
 #[test]

@@ -13,5 +13,6 @@ mod llava;
 mod next;
 mod overlay;
 mod properties;
+mod qwen;
 mod resize;
 mod video;

@@ -1,16 +1,36 @@
-//! The LLaVA-Video processor: frames, pooling, rows, and what is refused.
+//! The LLaVA-Video processor: frames against transformers, pooling, rows, and what is refused.
 
 use mico_vision::layout::{GroupKind, Region, VisualToken};
 use mico_vision::llava_video::{FrameShape, LlavaVideo, MAX_FRAMES, RowEnd};
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{RgbImage, Size};
 
-use crate::fixture::noise;
+use crate::fixture::{cases, check_floats, config, image, noise, number, shape};
 
 const SHAPE: FrameShape = FrameShape { side: 35, patch: 7, pool: 2 };
 
 fn toy() -> LlavaVideo {
     LlavaVideo::from_config(&PreprocessorConfig::siglip(35), SHAPE).unwrap()
+}
+
+#[test]
+fn frames_equal_transformers_to_the_bit() {
+    for case in cases("video") {
+        let names = case["sources"].as_array().unwrap();
+        let frames: Vec<RgbImage> =
+            names.iter().map(|name| image(name.as_str().unwrap())).collect();
+        let side = u32::try_from(shape(&case)[2]).unwrap();
+        let (patch, pool) = (number(&case, "patch"), number(&case, "pool"));
+        let processor =
+            LlavaVideo::from_config(&config(&case), FrameShape { side, patch, pool }).unwrap();
+        let (tokens, newlines) = (number(&case, "tokens"), number(&case, "newlines"));
+        for (end, expected) in [(RowEnd::None, tokens), (RowEnd::Newline, tokens + newlines)] {
+            let out = processor.process(&frames, end).unwrap();
+            assert_eq!(shape(&case), out.shape, "{case}");
+            check_floats(&case, &out.pixels);
+            assert_eq!(out.layout.len(), expected as usize, "{case}");
+        }
+    }
 }
 
 #[test]
