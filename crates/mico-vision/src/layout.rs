@@ -3,10 +3,13 @@
 //! This is the one value from which placeholder counts, positions, group budgets, cache lengths,
 //! token usage and overlays derive. A layout lists the tokens in the model's own unpruned sequence
 //! order; a visual token's index anywhere else in the project is its position in this list.
+//!
+//! A video is laid out as one sequence of frames. Its frames may differ in size: a token's region is
+//! in pixels of its own frame, and the layout's image size is that of the first frame.
 
 use crate::pixels::Size;
 
-/// A rectangle of the source image in pixels; the right and bottom borders are exclusive.
+/// A rectangle of the source image (of a video: the token's own frame) in pixels; the right and bottom borders are exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Region {
     /// Left border.
@@ -75,6 +78,20 @@ impl Group {
     /// Patches in the grid, whether or not the model's packing keeps them all.
     pub fn patches(&self) -> usize {
         self.rows * self.columns
+    }
+
+    /// The group's tokens in raster order, the group being number `index` of its layout; `region`
+    /// says what the token in a row and column shows.
+    pub(crate) fn tokens(
+        &self,
+        index: usize,
+        region: impl Fn(usize, usize) -> Region,
+    ) -> impl Iterator<Item = VisualToken> {
+        let columns = self.columns;
+        (0..self.patches()).map(move |local| VisualToken {
+            patch: Some(Patch { group: index, local }),
+            region: region(local / columns, local % columns),
+        })
     }
 }
 
@@ -178,7 +195,7 @@ impl VisualLayout {
         Self { image, groups, tokens, places }
     }
 
-    /// Size of the source image.
+    /// Size of the source image; of a video, that of its first frame.
     pub fn image(&self) -> Size {
         self.image
     }

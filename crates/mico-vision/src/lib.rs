@@ -5,8 +5,9 @@
 //!
 //! 1. [`decode`] turns bytes of unknown origin into an upright [`RgbImage`], within explicit
 //!    limits;
-//! 2. a family's processor ([`llava`], [`qwen`]) lays out [`view::View`]s of that image, resamples them
-//!    ([`resample`], bit-exact to Pillow 11 or to torch) and normalises them;
+//! 2. a family's processor ([`llava`], [`qwen`], [`internvl`], [`llava_video`]) lays out
+//!    [`view::View`]s of that image, resamples them ([`resample`], bit-exact to Pillow 11 or to
+//!    torch) and normalises them;
 //! 3. the resulting [`layout::VisualLayout`] is the only source of token counts, groups, grids and
 //!    image regions for everything downstream, the [`overlay`] picture included.
 //!
@@ -30,8 +31,10 @@
 #![allow(clippy::cast_sign_loss)]
 
 pub mod decode;
+pub mod internvl;
 pub mod layout;
 pub mod llava;
+pub mod llava_video;
 pub mod normalise;
 pub mod overlay;
 mod param;

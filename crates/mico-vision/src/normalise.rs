@@ -12,6 +12,10 @@ use crate::pixels::{CHANNELS, RgbImage};
 pub const CLIP_MEAN: [f64; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
 /// Standard deviation of CLIP's training images.
 pub const CLIP_STD: [f64; 3] = [0.268_629_54, 0.261_302_58, 0.275_777_11];
+/// Mean of `ImageNet`'s training images.
+pub const IMAGENET_MEAN: [f64; 3] = [0.485, 0.456, 0.406];
+/// Standard deviation of `ImageNet`'s training images.
+pub const IMAGENET_STD: [f64; 3] = [0.229, 0.224, 0.225];
 /// Mean and deviation that bring the unit interval to [-1, 1].
 pub const HALF: [f64; 3] = [0.5; 3];
 /// Bytes to the unit interval.
@@ -29,6 +33,9 @@ pub struct Statistics {
 impl Statistics {
     /// CLIP's.
     pub const CLIP: Self = Self { mean: CLIP_MEAN, std: CLIP_STD };
+
+    /// `ImageNet`'s.
+    pub const IMAGENET: Self = Self { mean: IMAGENET_MEAN, std: IMAGENET_STD };
 
     /// One half for both: [-1, 1].
     pub const HALF: Self = Self { mean: HALF, std: HALF };
@@ -51,6 +58,10 @@ pub struct Normalise {
 impl Normalise {
     /// Bytes over 255, less CLIP's mean, over CLIP's deviation.
     pub const CLIP: Self = Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::CLIP) };
+
+    /// Bytes over 255, less `ImageNet`'s mean, over `ImageNet`'s deviation.
+    pub const IMAGENET: Self =
+        Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::IMAGENET) };
 
     /// Bytes over 255, brought to [-1, 1].
     pub const HALF: Self = Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::HALF) };

@@ -1,10 +1,13 @@
 //! `preprocessor_config.json`: what a checkpoint says about its pixels.
 //!
 //! Read are the flat file of every published version (`size` as a number, as `{"shortest_edge"}` or
-//! as `{"height", "width"}`) and the newer `processor_config.json`, which holds the same fields
-//! under `image_processor`. A field that is neither understood nor known to have no effect on
+//! as `{"height", "width"}`), the newer `processor_config.json`, which holds the same fields under
+//! `image_processor`, and `video_preprocessor_config.json`, of which only what concerns a frame's
+//! pixels is of interest: which frames are taken, the caller decides. A field that is neither understood nor known to have no effect on
 //! pixels is an error: an ignored one would give other pixels than the model was trained on.
 
+mod defaults;
+mod demands;
 mod fields;
 
 use serde_json::{Map, Value};
@@ -23,7 +26,7 @@ const BICUBIC: u64 = 3;
 const DEFAULT_SIDE: u32 = 224;
 
 /// Fields that do not change an RGB image's pixels here.
-const WITHOUT_EFFECT: [&str; 14] = [
+const WITHOUT_EFFECT: [&str; 16] = [
     "aspect_ratio_setting",
     "auto_map",
     "data_format",
@@ -37,7 +40,21 @@ const WITHOUT_EFFECT: [&str; 14] = [
     "model_input_names",
     "pad_size",
     "processor_class",
+    "return_metadata",
     "return_tensors",
+    "video_processor_type",
+];
+
+/// Fields that choose a video's frames, which the caller does here.
+const FRAME_CHOICE: [&str; 8] = [
+    "do_sample_frames",
+    "fps",
+    "initial_shift",
+    "max_frames",
+    "max_video_tokens",
+    "min_frames",
+    "num_frames",
+    "video_metadata",
 ];
 
 /// A configuration file that cannot be followed.
@@ -109,6 +126,15 @@ pub struct PixelArea {
     pub max: Option<u64>,
 }
 
+/// Fewest and most tiles an image is cut into, where a file states them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct TileCount {
+    /// Fewest.
+    pub min: Option<u32>,
+    /// Most, a thumbnail not counted.
+    pub max: Option<u32>,
+}
+
 /// The parts of a preprocessor configuration that decide pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreprocessorConfig {
@@ -116,7 +142,8 @@ pub struct PreprocessorConfig {
     pub resize: Resize,
     /// Whether to resize at all.
     pub do_resize: bool,
-    /// Centre crop, and size of a crop of a tiled image.
+    /// Centre crop, and size of a crop of a tiled image. A file that names none but resizes to an
+    /// exact size crops nothing of it.
     pub crop: Size,
     /// Whether to crop at all.
     pub do_center_crop: bool,
@@ -130,6 +157,11 @@ pub struct PreprocessorConfig {
     pub pinpoints: Option<Vec<[u32; 2]>>,
     /// Limits on the area, for models that take images at their own resolution.
     pub area: PixelArea,
+    /// Limits on the number of tiles, for models that cut images into tiles.
+    pub tiles: TileCount,
+    /// Whether the file asks for tiles, where it says so. The published InternVL files say no and
+    /// their processor tiles nevertheless: whoever makes a tiling processor decides.
+    pub crop_to_patches: Option<bool>,
     /// Side of a patch, where the file states it.
     pub patch: Option<u32>,
     /// Patches that a visual token joins along each side, where the file states it.
@@ -141,31 +173,6 @@ pub struct PreprocessorConfig {
 }
 
 impl PreprocessorConfig {
-    /// CLIP's preprocessing for square views of the given side: what the original LLaVA
-    /// checkpoints, which carry no such file, use.
-    pub fn clip(side: u32) -> Self {
-        Self {
-            resize: Resize::ShortestEdge(side),
-            do_resize: true,
-            crop: Size::square(side),
-            do_center_crop: true,
-            do_pad: None,
-            ground: Statistics::CLIP.mean_colour(),
-            normalise: Normalise::CLIP,
-            pinpoints: None,
-            area: PixelArea::default(),
-            patch: None,
-            merge: None,
-            frames: None,
-            backend: ResizeBackend::default(),
-        }
-    }
-
-    /// Preprocessing that states nothing but how bytes become numbers.
-    pub fn normalised(normalise: Normalise) -> Self {
-        Self { normalise, ..Self::clip(DEFAULT_SIDE) }
-    }
-
     /// Reads a file's text.
     ///
     /// ```
@@ -212,6 +219,9 @@ impl PreprocessorConfig {
                 "do_resize" => config.do_resize = bool_or(field, value)?,
                 "do_center_crop" => config.do_center_crop = bool_or(field, value)?,
                 "do_pad" => config.do_pad = Some(bool_or(field, value)?),
+                "crop_to_patches" => config.crop_to_patches = Some(bool_or(field, value)?),
+                "min_patches" => config.tiles.min = Some(small_count(field, value)?),
+                "max_patches" => config.tiles.max = Some(small_count(field, value)?),
                 "do_rescale" => rescale.0 = bool_or(field, value)?,
                 "rescale_factor" => rescale.1 = positive_number(field, value)?,
                 "do_normalize" => normalise.0 = bool_or(field, value)?,
@@ -221,6 +231,7 @@ impl PreprocessorConfig {
                 "resample" if value.as_u64() == Some(BICUBIC) => {}
                 "resample" => return Err(fields::wrong(field, value, "3 (bicubic)")),
                 known if WITHOUT_EFFECT.contains(&known) || known.starts_with('_') => {}
+                known if FRAME_CHOICE.contains(&known) => {}
                 _ => {
                     let (field, found) = (field.clone(), fields::show(value));
                     return Err(ConfigError::Unknown { field, found });
@@ -235,6 +246,10 @@ impl PreprocessorConfig {
         // A bare number is the short side, unless the file says that it means a square.
         if square && object.get("size").is_some_and(Value::is_number) {
             config.resize = Resize::Exact(side_or_size("size", &object["size"])?);
+        }
+        let crop_stated = object.get("crop_size").is_some_and(|value| !value.is_null());
+        if let (Resize::Exact(size), false) = (config.resize, crop_stated) {
+            config.crop = size;
         }
         config.ground = normalise.1.mean_colour();
         config.normalise = Normalise {

@@ -1,7 +1,7 @@
 //! LLaVA-NeXT: the whole image in one view, and a tiling of crops at the resolution that fits it
 //! best.
 
-use super::packing::{NextPacking, Stitched, unpad_margins, whole_tokens};
+use super::packing::{NextPacking, Stitched, unpad_margins};
 use super::params::Tower;
 use crate::layout::{Group, GroupKind, VisualLayout, VisualToken};
 use crate::param::{MAX_PIXEL_VALUES, ParamError};
@@ -118,7 +118,8 @@ impl LlavaNext {
             views[view].patch_region(image, self.tower.patch, row, column)
         };
 
-        let mut tokens = whole_tokens(&base, |row, column| region(0, row, column));
+        let mut tokens: Vec<VisualToken> =
+            base.tokens(0, |row, column| region(0, row, column)).collect();
         let (skip_rows, skip_columns) = match packing {
             NextPacking::Spatial => (0, 0),
             NextPacking::SpatialUnpad => unpad_margins(image.width, image.height, &stitched),

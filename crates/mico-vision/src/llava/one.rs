@@ -1,6 +1,5 @@
 //! LLaVA-1.5: one square view of the image.
 
-use super::packing::whole_tokens;
 use super::params::Tower;
 use crate::layout::{Group, GroupKind, VisualLayout};
 use crate::param::{MAX_VIEW_SIDE, ParamError};
@@ -67,9 +66,9 @@ impl Llava {
         let (rows, columns) = self.tower.grid();
         let group = Group { kind: GroupKind::Whole, rows, columns };
         let view = self.view(image);
-        let tokens = whole_tokens(&group, |row, column| {
-            view.patch_region(image, self.tower.patch, row, column)
-        });
+        let tokens = group
+            .tokens(0, |row, column| view.patch_region(image, self.tower.patch, row, column))
+            .collect();
         VisualLayout::trusted(image, vec![group], tokens)
     }
 

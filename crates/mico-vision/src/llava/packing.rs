@@ -1,6 +1,6 @@
 //! The order in which patches of several views become one sequence.
 
-use crate::layout::{Group, Patch, Region, VisualToken};
+use crate::layout::Patch;
 
 /// How LLaVA-NeXT packs its crops behind the base view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -12,19 +12,6 @@ pub enum NextPacking {
     /// The checkpoint's native packing: rows or columns that show only padding are removed and
     /// every row of the stitched grid ends with a newline token.
     SpatialUnpad,
-}
-
-/// The tokens of one view in raster order.
-pub(super) fn whole_tokens(
-    group: &Group,
-    region: impl Fn(usize, usize) -> Region,
-) -> Vec<VisualToken> {
-    (0..group.patches())
-        .map(|local| VisualToken {
-            patch: Some(Patch { group: 0, local }),
-            region: region(local / group.columns, local % group.columns),
-        })
-        .collect()
 }
 
 /// Crops laid edge to edge, each a group of its own; group 0 is the base view.

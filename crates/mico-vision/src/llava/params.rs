@@ -46,27 +46,10 @@ impl Tower {
         config: &PreprocessorConfig,
         patch: u32,
     ) -> Result<(Self, Resize), ParamError> {
-        for (parameter, done) in
-            [("do_resize", config.do_resize), ("do_center_crop", config.do_center_crop)]
-        {
-            if !done {
-                return Err(ParamError::new(
-                    parameter,
-                    done,
-                    "true (the tower has one input size)",
-                ));
-            }
-        }
-        for (parameter, stated) in [
-            ("min_pixels", config.area.min),
-            ("max_pixels", config.area.max),
-            ("merge_size", config.merge.map(u64::from)),
-            ("temporal_patch_size", config.frames.map(u64::from)),
-        ] {
-            if let Some(stated) = stated {
-                let accepted = "nothing, the tower has one input size";
-                return Err(ParamError::new(parameter, stated, accepted));
-            }
+        config.one_input_size()?;
+        if !config.do_center_crop {
+            let accepted = "true (the tower has one input size)";
+            return Err(ParamError::new("do_center_crop", false, accepted));
         }
         let tower = Self {
             view: config.crop,

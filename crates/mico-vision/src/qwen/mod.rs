@@ -10,7 +10,7 @@ pub use resize::{MAX_ASPECT, PixelLimits};
 
 use rayon::prelude::*;
 
-use crate::layout::{Group, GroupKind, Patch, VisualLayout, VisualToken};
+use crate::layout::{Group, GroupKind, VisualLayout};
 use crate::normalise::Normalise;
 use crate::param::{MAX_PIXEL_VALUES, ParamError};
 use crate::pixels::{CHANNELS, RgbImage, Size};
@@ -121,11 +121,9 @@ impl QwenVl {
         let rows = (view.size.height / factor) as usize;
         let columns = (view.size.width / factor) as usize;
         let group = Group { kind: GroupKind::Whole, rows, columns };
-        let tokens = (0..group.patches()).map(|local| VisualToken {
-            patch: Some(Patch { group: 0, local }),
-            region: view.patch_region(image, factor, local / columns, local % columns),
-        });
-        Ok(VisualLayout::trusted(image, vec![group], tokens.collect()))
+        let tokens =
+            group.tokens(0, |row, column| view.patch_region(image, factor, row, column)).collect();
+        Ok(VisualLayout::trusted(image, vec![group], tokens))
     }
 
     fn view(&self, image: Size) -> Result<View, ParamError> {

@@ -2,7 +2,9 @@
 
 use mico_vision::Size;
 use mico_vision::normalise::{Normalise, Statistics};
-use mico_vision::preprocessor_config::{PreprocessorConfig, Resize};
+use mico_vision::preprocessor_config::{PreprocessorConfig, Resize, TileCount};
+
+use crate::fixture::cases;
 
 fn fail(text: &str) -> String {
     PreprocessorConfig::parse(text).unwrap_err().to_string()
@@ -64,6 +66,77 @@ fn both_edges_are_limits_on_the_area() {
 }
 
 #[test]
+fn the_original_internvl_file() {
+    let text = r#"{
+        "crop_size": 448, "do_center_crop": true, "do_normalize": true, "do_resize": true,
+        "feature_extractor_type": "CLIPFeatureExtractor", "image_mean": [0.485, 0.456, 0.406],
+        "image_std": [0.229, 0.224, 0.225], "resample": 3, "size": 448
+    }"#;
+    let config = PreprocessorConfig::parse(text).unwrap();
+    assert_eq!((config.resize, config.crop), (Resize::ShortestEdge(448), Size::square(448)));
+    assert_eq!(config.normalise, PreprocessorConfig::internvl(448).normalise);
+}
+
+#[test]
+fn the_got_ocr_file_with_nulls_and_tiles() {
+    let text = r#"{
+        "crop_size": null, "crop_to_patches": false, "data_format": "channels_first",
+        "default_to_square": true, "device": null, "do_center_crop": null, "do_convert_rgb": true,
+        "do_normalize": true, "do_rescale": true, "do_resize": true,
+        "image_mean": [0.485, 0.456, 0.406], "image_processor_type": "GotOcr2ImageProcessorFast",
+        "image_std": [0.229, 0.224, 0.225], "input_data_format": null, "max_patches": 12,
+        "min_patches": 1, "processor_class": "InternVLProcessor", "resample": 3,
+        "rescale_factor": 0.00392156862745098, "return_tensors": null,
+        "size": {"height": 448, "width": 448}
+    }"#;
+    let config = PreprocessorConfig::parse(text).unwrap();
+    assert_eq!(config.tiles, TileCount { min: Some(1), max: Some(12) });
+    assert_eq!(config.crop_to_patches, Some(false));
+    assert_eq!(config.crop, Size::square(448), "an exact size is not cropped");
+    assert_eq!(config.normalise, Normalise::IMAGENET);
+}
+
+#[test]
+fn every_file_that_transformers_writes_is_understood() {
+    let files = cases("processor_files");
+    assert_eq!(files.len(), 7);
+    for file in files {
+        let text = file["content"].to_string();
+        let flat = PreprocessorConfig::parse(&text).unwrap_or_else(|error| panic!("{error}"));
+        let nested = format!(r#"{{"image_processor": {text}, "image_seq_length": 256}}"#);
+        assert_eq!(PreprocessorConfig::parse(&nested).unwrap(), flat, "{text}");
+    }
+}
+
+#[test]
+fn a_video_processors_file_is_read_for_its_frames() {
+    let text = r#"{
+        "do_convert_rgb": true, "do_normalize": true, "do_rescale": true, "do_resize": true,
+        "do_sample_frames": true, "fps": 2, "image_mean": [0.5, 0.5, 0.5],
+        "image_std": [0.5, 0.5, 0.5], "initial_shift": true, "max_frames": 768,
+        "max_video_tokens": 768, "min_frames": 4, "num_frames": 32, "resample": 3,
+        "rescale_factor": 0.00392156862745098, "return_metadata": false,
+        "size": {"height": 384, "width": 384}, "video_processor_type": "Qwen3VLVideoProcessor"
+    }"#;
+    let config = PreprocessorConfig::parse(text).unwrap();
+    assert_eq!((config.normalise, config.crop), (Normalise::HALF, Size::square(384)));
+}
+
+#[test]
+fn families_have_defaults() {
+    let internvl = PreprocessorConfig::internvl(448);
+    assert_eq!(internvl.resize, Resize::Exact(Size::square(448)));
+    assert_eq!(internvl.ground, [123, 116, 103]);
+    assert_eq!(PreprocessorConfig::siglip(384).normalise, Normalise::HALF);
+    let (old, new) = (PreprocessorConfig::qwen2_5(), PreprocessorConfig::qwen3());
+    assert_eq!((old.area.min, old.area.max), (Some(3136), Some(1_003_520)));
+    assert_eq!((old.patch, old.merge, old.frames), (Some(14), Some(2), Some(2)));
+    assert_eq!((new.area.min, new.area.max), (Some(65_536), Some(16_777_216)));
+    assert_eq!((new.patch, new.normalise), (Some(16), Normalise::HALF));
+    assert_eq!(old.normalise, Normalise::CLIP);
+}
+
+#[test]
 fn wrong_fields_are_named() {
     assert!(fail("{").starts_with("preprocessor configuration is not JSON"));
     assert_eq!(fail("[]"), "preprocessor configuration is []: accepted is an object");
@@ -93,6 +166,9 @@ fn wrong_fields_are_named() {
         (r#"{"image_grid_pinpoints": []}"#, "image_grid_pinpoints"),
         (r#"{"image_grid_pinpoints": [[336, 672, 3]]}"#, "image_grid_pinpoints"),
         (r#"{"crop_size": {"shortest_edge": 0}}"#, "crop_size"),
+        (r#"{"max_patches": 0}"#, "max_patches"),
+        (r#"{"min_patches": "one"}"#, "min_patches"),
+        (r#"{"crop_to_patches": 1}"#, "crop_to_patches"),
     ] {
         let message = fail(text);
         assert!(message.contains(&format!("field `{field}` is")), "{message}");
