@@ -1,9 +1,10 @@
 //! A picture of what pruning kept: the image with dropped regions dimmed, beside question and
 //! answer.
 //!
-//! A pixel may be shown by several tokens (LLaVA-NeXT sees everything in the base view and again in
+//! A video is drawn as a contact sheet of its frames. A pixel may be shown by several tokens (LLaVA-NeXT sees everything in the base view and again in
 //! a crop); it is drawn as its best-kept token.
 
+mod contact;
 mod panel;
 mod shade;
 mod text;
@@ -13,6 +14,8 @@ use crate::pixels::{EncodeError, RgbImage, Size, encode_png};
 
 /// Most images on one sheet.
 pub const MAX_IMAGES: usize = 64;
+/// Most frames of a video on one sheet; of a longer one as many are shown, evenly spaced.
+pub const MAX_SHOWN_FRAMES: usize = 64;
 /// Space between and around the parts of a sheet.
 const GAP: u32 = 24;
 /// Colour of the sheet.
@@ -29,6 +32,21 @@ pub struct Pruned<'a> {
     pub stage1: Option<&'a [usize]>,
     /// Tokens that survived to the last block.
     pub kept: &'a [usize],
+}
+
+/// A video and what became of its tokens. Indices are positions in the layout's sequence.
+#[derive(Debug, Clone, Copy)]
+pub struct Clip<'a> {
+    /// The decoded frames the layout was made for, one per group of the layout.
+    pub frames: &'a [RgbImage],
+    /// What each token shows of its frame.
+    pub layout: &'a VisualLayout,
+    /// Tokens that survived Stage 1, where there was one.
+    pub stage1: Option<&'a [usize]>,
+    /// Tokens that survived to the last block.
+    pub kept: &'a [usize],
+    /// What is written under each frame, such as its time; empty for the frames' numbers.
+    pub labels: &'a [String],
 }
 
 /// The words beside the picture.
@@ -71,6 +89,22 @@ pub enum OverlayError {
         /// The size in the layout.
         expected: Size,
     },
+    /// A layout made for another number of frames.
+    #[error("{found} frames, but their layout was made for {expected}")]
+    Frames {
+        /// Frames given.
+        found: usize,
+        /// Groups of the layout.
+        expected: usize,
+    },
+    /// Labels for another number of frames.
+    #[error("{found} labels for {expected} frames: accepted is one for each, or none")]
+    Labels {
+        /// Labels given.
+        found: usize,
+        /// Frames given.
+        expected: usize,
+    },
     /// The PNG could not be written.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -98,34 +132,75 @@ pub fn draw(images: &[Pruned<'_>], caption: &Caption<'_>) -> Result<RgbImage, Ov
         return Err(OverlayError::Images { found: images.len() });
     }
     for (number, pruned) in images.iter().enumerate() {
-        check(number, pruned)?;
+        let Pruned { image, layout, stage1, kept } = *pruned;
+        check_size(number, image, layout)?;
+        check_tokens(number, layout, stage1, kept)?;
     }
-    let drawn: Vec<(RgbImage, Tally)> = images.iter().map(shade::draw).collect();
-    let panel = panel::draw(caption, &total(drawn.iter().map(|(_, tally)| *tally)));
+    let (pictures, tallies): (Vec<RgbImage>, Vec<Tally>) = images.iter().map(shade::draw).unzip();
+    let panel = panel::draw(caption, "", &total(tallies.into_iter()));
+    Ok(compose(&pictures, &panel))
+}
 
-    let pictures = drawn.iter().map(|(picture, _)| picture.size());
-    let column = pictures.clone().map(|size| size.width).max().unwrap_or(0);
-    let height = pictures.map(|size| size.height + GAP).sum::<u32>() + GAP;
+/// Draws a video's contact sheet and encodes it as PNG.
+pub fn draw_video_png(clip: &Clip<'_>, caption: &Caption<'_>) -> Result<Vec<u8>, OverlayError> {
+    Ok(encode_png(&draw_video(clip, caption)?)?)
+}
+
+/// Draws a video's contact sheet: the frames in reading order, each with its label and the number of
+/// its tokens that were kept, the words to their right.
+pub fn draw_video(clip: &Clip<'_>, caption: &Caption<'_>) -> Result<RgbImage, OverlayError> {
+    let (found, expected) = (clip.frames.len(), clip.layout.groups().len());
+    let Some(first) = clip.frames.first().filter(|_| found == expected) else {
+        return Err(OverlayError::Frames { found, expected });
+    };
+    if !clip.labels.is_empty() && clip.labels.len() != found {
+        return Err(OverlayError::Labels { found: clip.labels.len(), expected: found });
+    }
+    check_size(0, first, clip.layout)?;
+    check_tokens(0, clip.layout, clip.stage1, clip.kept)?;
+    let (picture, tally) = contact::draw(clip);
+    let frames = match found {
+        many if many > MAX_SHOWN_FRAMES => {
+            format!("{MAX_SHOWN_FRAMES} of {many} shown, evenly spaced")
+        }
+        _ => String::new(),
+    };
+    Ok(compose(&[picture], &panel::draw(caption, &frames, &tally)))
+}
+
+/// Pictures below one another, the panel to their right.
+fn compose(pictures: &[RgbImage], panel: &RgbImage) -> RgbImage {
+    let sizes = pictures.iter().map(RgbImage::size);
+    let column = sizes.clone().map(|size| size.width).max().unwrap_or(0);
+    let height = sizes.map(|size| size.height + GAP).sum::<u32>() + GAP;
     let sheet =
         Size::new(column + panel.size().width + 3 * GAP, height.max(panel.size().height + 2 * GAP));
     let mut out = RgbImage::filled(sheet, GROUND);
     let mut y = GAP;
-    for (picture, _) in &drawn {
+    for picture in pictures {
         out.paste(picture, GAP as usize, y as usize);
         y += picture.size().height + GAP;
     }
-    out.paste(&panel, (column + 2 * GAP) as usize, GAP as usize);
-    Ok(out)
+    out.paste(panel, (column + 2 * GAP) as usize, GAP as usize);
+    out
 }
 
-fn check(image: usize, pruned: &Pruned<'_>) -> Result<(), OverlayError> {
-    let (found, expected) = (pruned.image.size(), pruned.layout.image());
-    if found != expected {
-        return Err(OverlayError::OtherImage { image, found, expected });
+fn check_size(number: usize, image: &RgbImage, layout: &VisualLayout) -> Result<(), OverlayError> {
+    let (found, expected) = (image.size(), layout.image());
+    if found == expected {
+        return Ok(());
     }
-    let len = pruned.layout.len();
-    let all = pruned.kept.iter().chain(pruned.stage1.unwrap_or_default());
-    match all.copied().find(|&index| index >= len) {
+    Err(OverlayError::OtherImage { image: number, found, expected })
+}
+
+fn check_tokens(
+    image: usize,
+    layout: &VisualLayout,
+    stage1: Option<&[usize]>,
+    kept: &[usize],
+) -> Result<(), OverlayError> {
+    let len = layout.len();
+    match kept.iter().chain(stage1.unwrap_or_default()).copied().find(|&index| index >= len) {
         Some(index) => Err(OverlayError::Token { image, index, len }),
         None => Ok(()),
     }

@@ -7,10 +7,12 @@ use crate::pixels::{RgbImage, Size};
 
 /// Characters per line.
 const COLUMNS: usize = 30;
+/// Width of the panel.
+pub(super) const WIDTH: u32 = (COLUMNS * CELL) as u32;
 /// Colour of headings.
-const HEADING: [u8; 3] = [140, 150, 165];
+pub(super) const HEADING: [u8; 3] = [140, 150, 165];
 /// Colour of text.
-const TEXT: [u8; 3] = [236, 238, 242];
+pub(super) const TEXT: [u8; 3] = [236, 238, 242];
 /// Side of a legend's sample.
 const SAMPLE: usize = 28;
 /// Distance from one legend line to the next.
@@ -37,11 +39,11 @@ impl Row {
     }
 }
 
-/// Draws the panel as high as its words need.
-pub(super) fn draw(caption: &Caption<'_>, tally: &Tally) -> RgbImage {
-    let rows = rows(caption, tally);
+/// Draws the panel as high as its words need; `frames` is what there is to say of a video's frames.
+pub(super) fn draw(caption: &Caption<'_>, frames: &str, tally: &Tally) -> RgbImage {
+    let rows = rows(caption, frames, tally);
     let height: usize = rows.iter().map(Row::height).sum();
-    let size = Size::new((COLUMNS * CELL) as u32, u32::try_from(height).unwrap_or(u32::MAX));
+    let size = Size::new(WIDTH, u32::try_from(height).unwrap_or(u32::MAX));
     let mut out = RgbImage::filled(size, GROUND);
     let mut y = 0;
     for row in &rows {
@@ -58,12 +60,13 @@ pub(super) fn draw(caption: &Caption<'_>, tally: &Tally) -> RgbImage {
     out
 }
 
-fn rows(caption: &Caption<'_>, tally: &Tally) -> Vec<Row> {
+fn rows(caption: &Caption<'_>, frames: &str, tally: &Tally) -> Vec<Row> {
     let mut rows = Vec::new();
     let sections = [
         ("Question", caption.question),
         ("Answer", caption.answer),
         ("Visual tokens", caption.counts),
+        ("Frames", frames),
     ];
     for (heading, text) in sections {
         let lines = wrap(text, COLUMNS);

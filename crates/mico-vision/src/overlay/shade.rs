@@ -1,7 +1,7 @@
 //! One image with each pixel drawn as its best-kept token.
 
 use super::{Pruned, Tally};
-use crate::layout::Region;
+use crate::layout::{Region, VisualLayout};
 use crate::pixels::{CHANNELS, RgbImage, Size};
 use crate::resample::{ResizeBackend, resize};
 
@@ -54,19 +54,80 @@ impl Fate {
     }
 }
 
+/// What became of each token of a layout.
+pub(super) struct Fates<'a> {
+    layout: &'a VisualLayout,
+    by_token: Vec<Fate>,
+    refined: bool,
+}
+
+impl<'a> Fates<'a> {
+    /// The fates of a layout's tokens; every index must lie inside it.
+    pub(super) fn new(layout: &'a VisualLayout, stage1: Option<&[usize]>, kept: &[usize]) -> Self {
+        let mut fates = vec![Fate::Dropped; layout.len()];
+        for (tokens, fate) in [(stage1.unwrap_or_default(), Fate::Stage1), (kept, Fate::Kept)] {
+            for &token in tokens {
+                fates[token] = fate;
+            }
+        }
+        Self { layout, by_token: fates, refined: stage1.is_some() }
+    }
+
+    /// What the tokens of a group show, or those of all groups, and their fates.
+    pub(super) fn marks(&self, group: Option<usize>) -> Vec<(Region, Fate)> {
+        let wanted = |token: &usize| group.is_none() || self.layout.group_of(*token) == group;
+        (0..self.by_token.len())
+            .filter(wanted)
+            .map(|token| (self.layout.region(token), self.by_token[token]))
+            .collect()
+    }
+
+    /// Whether outlines have anything to tell: where all survive, they do not.
+    pub(super) fn differ(&self) -> bool {
+        self.by_token.iter().any(|fate| *fate != Fate::Kept)
+    }
+
+    /// How many tokens met which end; `unseen` if a picture has pixels that no token shows.
+    pub(super) fn tally(&self, unseen: bool) -> Tally {
+        let count = |fate| self.by_token.iter().filter(|found| **found == fate).count();
+        let blind = |token: &usize| {
+            self.by_token[*token] == Fate::Kept && self.layout.region(*token).is_empty()
+        };
+        Tally {
+            kept: count(Fate::Kept),
+            blind: (0..self.by_token.len()).filter(blind).count(),
+            refined: self.refined.then(|| count(Fate::Stage1)),
+            dropped: count(Fate::Dropped),
+            unseen,
+        }
+    }
+}
+
 /// Draws one image and counts its tokens' fates.
 pub(super) fn draw(pruned: &Pruned<'_>) -> (RgbImage, Tally) {
-    let fates = fates(pruned);
+    let fates = Fates::new(pruned.layout, pruned.stage1, pruned.kept);
     let size = drawn_size(pruned.image.size());
-    let mut out = resize(pruned.image, size, ResizeBackend::Pillow);
-    let scale = Scale::new(pruned.image.size(), size);
+    let (picture, unseen) = paint(pruned.image, size, &fates.marks(None), fates.differ());
+    (picture, fates.tally(unseen))
+}
+
+/// An image at another size, each pixel as the best-kept of the `marks` that show it, and whether
+/// any pixel is shown by none.
+pub(super) fn paint(
+    image: &RgbImage,
+    size: Size,
+    marks: &[(Region, Fate)],
+    outlined: bool,
+) -> (RgbImage, bool) {
+    let mut out = resize(image, size, ResizeBackend::Pillow);
+    let scale = Scale::new(image.size(), size);
 
     let mut map = vec![Fate::Unseen; out.width() * out.height()];
-    for (token, &fate) in fates.iter().enumerate() {
-        let Some(area) = scale.area(&pruned.layout.region(token)) else { continue };
+    for (region, fate) in marks {
+        let Some(area) = scale.area(region) else { continue };
         for y in area.y0..area.y1 {
             for place in &mut map[y * out.width() + area.x0..y * out.width() + area.x1] {
-                *place = fate.max(*place);
+                *place = (*fate).max(*place);
             }
         }
     }
@@ -74,48 +135,27 @@ pub(super) fn draw(pruned: &Pruned<'_>) -> (RgbImage, Tally) {
         let colour = fate.colour([pixel[0], pixel[1], pixel[2]]);
         pixel.copy_from_slice(&colour);
     }
-    // Outlines tell survivors from the rest; where all survive there is nothing to tell. Final
-    // survivors come last, so that no other outline runs over theirs.
-    if fates.iter().any(|fate| *fate != Fate::Kept) {
+    if outlined {
+        // Final survivors come last, so that no other outline runs over theirs.
         for (wanted, colour) in [(Fate::Stage1, STAGE1_OUTLINE), (Fate::Kept, OUTLINE)] {
-            for token in (0..fates.len()).filter(|&token| fates[token] == wanted) {
-                if let Some(area) = scale.area(&pruned.layout.region(token)) {
+            for (region, _) in marks.iter().filter(|(_, fate)| *fate == wanted) {
+                if let Some(area) = scale.area(region) {
                     outline(&mut out, &area, |at| map[at] == wanted, colour);
                 }
             }
         }
     }
-    let tally = tally(pruned, &fates, map.contains(&Fate::Unseen));
-    (out, tally)
-}
-
-fn fates(pruned: &Pruned<'_>) -> Vec<Fate> {
-    let mut fates = vec![Fate::Dropped; pruned.layout.len()];
-    for &token in pruned.stage1.unwrap_or_default() {
-        fates[token] = Fate::Stage1;
-    }
-    for &token in pruned.kept {
-        fates[token] = Fate::Kept;
-    }
-    fates
-}
-
-fn tally(pruned: &Pruned<'_>, fates: &[Fate], unseen: bool) -> Tally {
-    let count = |fate| fates.iter().filter(|found| **found == fate).count();
-    let blind =
-        |token: &usize| fates[*token] == Fate::Kept && pruned.layout.region(*token).is_empty();
-    Tally {
-        kept: count(Fate::Kept),
-        blind: (0..fates.len()).filter(blind).count(),
-        refined: pruned.stage1.is_some().then(|| count(Fate::Stage1)),
-        dropped: count(Fate::Dropped),
-        unseen,
-    }
+    (out, map.contains(&Fate::Unseen))
 }
 
 fn drawn_size(size: Size) -> Size {
     let long = size.width.max(size.height);
     let scale = f64::from(long.clamp(*LONG_SIDE.start(), *LONG_SIDE.end())) / f64::from(long);
+    scaled(size, scale)
+}
+
+/// A size times `scale`, never thinner than can be seen.
+pub(super) fn scaled(size: Size, scale: f64) -> Size {
     let side = |side: u32| ((f64::from(side) * scale).round() as u32).max(MIN_SHORT_SIDE);
     Size::new(side(size.width), side(size.height))
 }

@@ -12,6 +12,8 @@ pub(super) const CELL: usize = 8 * SCALE;
 pub(super) const LINE: usize = CELL + 6;
 /// Longest text drawn; the rest is cut and marked.
 const MAX_CHARACTERS: usize = 2000;
+/// Shown where text is cut.
+const MARK: &str = "...";
 /// Shown in place of a character the font lacks.
 const UNKNOWN: [u8; 8] = [0x7e, 0x42, 0x42, 0x42, 0x42, 0x42, 0x7e, 0x00];
 
@@ -21,10 +23,20 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut plain: Vec<char> = text.trim().chars().take(MAX_CHARACTERS + 1).collect();
     if plain.len() > MAX_CHARACTERS {
         plain.truncate(MAX_CHARACTERS);
-        plain.extend("...".chars());
+        plain.extend(MARK.chars());
     }
     let plain: String = plain.into_iter().flat_map(spell).collect();
     plain.lines().flat_map(|line| wrap_line(line, columns.max(1))).collect()
+}
+
+/// The first line of `text` in at most `columns` characters, its end marked if it is cut off.
+pub(super) fn shorten(text: &str, columns: usize) -> String {
+    let line = wrap(text, MAX_CHARACTERS).into_iter().next().unwrap_or_default();
+    if line.chars().count() <= columns {
+        return line;
+    }
+    let mark = if columns > MARK.len() { MARK } else { "" };
+    line.chars().take(columns - mark.len()).chain(mark.chars()).collect()
 }
 
 fn wrap_line(line: &str, columns: usize) -> Vec<String> {
@@ -116,6 +128,14 @@ mod tests {
         assert_eq!(wrap("it\u{2019}s\t1\u{2192}2\u{2026}", 20), ["it's 1->2..."]);
         assert_eq!(glyph('\u{4f60}'), UNKNOWN);
         assert_ne!(glyph('\u{e9}'), UNKNOWN);
+    }
+
+    #[test]
+    fn one_line_is_shortened() {
+        assert_eq!(shorten(" 0:12\nmore ", 9), "0:12");
+        assert_eq!(shorten("holiday-in-france.mp4", 10), "holiday...");
+        assert_eq!((shorten("abcdef", 3), shorten("abcdef", 0)), ("abc".to_owned(), String::new()));
+        assert_eq!(shorten("", 5), "");
     }
 
     #[test]

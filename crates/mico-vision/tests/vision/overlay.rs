@@ -3,7 +3,10 @@
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::layout::VisualLayout;
 use mico_vision::llava::{Llava, PadMode};
-use mico_vision::overlay::{Caption, OverlayError, Pruned, draw, draw_png};
+use mico_vision::llava_video::{FrameShape, LlavaVideo, RowEnd};
+use mico_vision::overlay::{
+    Caption, Clip, OverlayError, Pruned, draw, draw_png, draw_video, draw_video_png,
+};
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{RgbImage, Size};
 
@@ -79,4 +82,106 @@ fn wrong_calls_are_named() {
     let other = noise(41, 40);
     let error = draw(&[Pruned { image: &other, ..good }], &CAPTION).unwrap_err();
     assert_eq!(error.to_string(), "image 0 has size 41x40, but its layout was made for 40x40");
+}
+
+/// A layout of 2 x 2 tokens per frame.
+fn video_layout(frames: &[RgbImage], end: RowEnd) -> VisualLayout {
+    let shape = FrameShape { side: 28, patch: 7, pool: 2 };
+    let processor = LlavaVideo::from_config(&PreprocessorConfig::siglip(28), shape).unwrap();
+    let sizes: Vec<Size> = frames.iter().map(RgbImage::size).collect();
+    processor.layout(&sizes, end).unwrap()
+}
+
+#[test]
+fn each_frame_of_a_video_is_shaded_by_its_own_tokens() {
+    let orange = [200, 120, 40];
+    let frames = vec![RgbImage::filled(Size::new(64, 48), orange); 4];
+    // Newlines count as tokens: frame 1 has tokens 6 to 11, of which 8 and 11 are newlines.
+    let layout = video_layout(&frames, RowEnd::Newline);
+    let clip =
+        Clip { frames: &frames, layout: &layout, stage1: Some(&[6, 7]), kept: &[7], labels: &[] };
+    let sheet = draw_video(&clip, &CAPTION).unwrap();
+    let bright = |rows: std::ops::Range<usize>, columns: std::ops::Range<usize>| {
+        let at = rows.flat_map(|y| columns.clone().map(move |x| (x, y)));
+        at.filter(|&(x, y)| sheet.pixel(x, y) == Some(orange)).count()
+    };
+    // Two columns of frames of 672 x 504, a gap of 14 and a line of 27: token 7 is the upper right
+    // quarter of the second frame.
+    let (left, top) = (MARGIN + 672 + 14 + 336, MARGIN);
+    let inside = bright(top..top + 252, left..left + 336);
+    assert!(inside > 330 * 246, "{inside} bright pixels");
+    assert_eq!(inside, bright(0..sheet.height(), 0..MARGIN + 2 * 672 + 14), "nothing else is");
+    let [second, dropped] = [left - 100, left - 100 - 672].map(|x| sheet.pixel(x, 100).unwrap());
+    assert!(second[0] != second[2] && second != dropped, "dropped in Stage 2 is tinted");
+    assert!(dropped[0] == dropped[1] && dropped[0] < 80, "dropped in Stage 1 is grey and dim");
+}
+
+#[test]
+fn a_video_of_which_all_is_kept_is_shown_unaltered() {
+    let frames = [noise(672, 504)];
+    let layout = video_layout(&frames, RowEnd::None);
+    let all: Vec<usize> = (0..4).collect();
+    let labels = ["0:00".to_owned()];
+    let clip = Clip { frames: &frames, layout: &layout, stage1: None, kept: &all, labels: &labels };
+    let sheet = draw_video(&clip, &Caption::default()).unwrap();
+    let large = mico_vision::resample::resize(
+        &frames[0],
+        Size::new(1344, 1008),
+        mico_vision::resample::ResizeBackend::Pillow,
+    );
+    for y in [0, 500, 1007] {
+        assert_eq!(&sheet.row(MARGIN + y)[MARGIN * 3..(MARGIN + 1344) * 3], large.row(y));
+    }
+}
+
+#[test]
+fn long_videos_and_odd_frames_fit_one_sheet() {
+    let odd = [noise(1, 1), noise(3000, 1), noise(1, 4000), noise(50, 73)];
+    for count in [1, 2, 3, 5, 16, 63, 64, 65, 300] {
+        let frames: Vec<RgbImage> = odd.iter().cycle().take(count).cloned().collect();
+        let layout = video_layout(&frames, RowEnd::None);
+        let labels = vec!["a label that is too long for any frame\nat all".to_owned(); count];
+        let clip =
+            Clip { frames: &frames, layout: &layout, stage1: None, kept: &[0], labels: &labels };
+        let png = draw_video_png(&clip, &CAPTION).unwrap();
+        let sheet = decode(&png, &DecodeOptions::default()).unwrap();
+        assert!(sheet.width() <= 2400, "{count} frames: {}", sheet.size());
+    }
+}
+
+#[test]
+fn a_cut_video_says_so() {
+    let sheet = |count: usize| {
+        let frames = vec![noise(16, 9); count];
+        let layout = video_layout(&frames, RowEnd::None);
+        let clip = Clip { frames: &frames, layout: &layout, stage1: None, kept: &[], labels: &[] };
+        draw_video(&clip, &Caption::default()).unwrap()
+    };
+    let (whole, cut) = (sheet(64), sheet(65));
+    assert_eq!(whole.size(), cut.size());
+    // The panel begins with the note, where the uncut sheet has its legend.
+    let panel = |sheet: &RgbImage| -> Vec<u8> {
+        let left = sheet.width() - MARGIN - 480;
+        (MARGIN..MARGIN + 40).flat_map(|y| sheet.row(y)[left * 3..].to_vec()).collect()
+    };
+    assert_ne!(panel(&whole), panel(&cut));
+}
+
+#[test]
+fn wrong_clips_are_named() {
+    let frames = vec![noise(20, 10); 3];
+    let layout = video_layout(&frames, RowEnd::None);
+    let good = Clip { frames: &frames, layout: &layout, stage1: None, kept: &[], labels: &[] };
+    let fail = |clip: Clip<'_>| draw_video(&clip, &CAPTION).unwrap_err().to_string();
+    let few = fail(Clip { frames: &frames[..2], ..good });
+    assert_eq!(few, "2 frames, but their layout was made for 3");
+    assert_eq!(fail(Clip { frames: &[], ..good }), "0 frames, but their layout was made for 3");
+    let labels = ["one".to_owned()];
+    let message = "1 labels for 3 frames: accepted is one for each, or none";
+    assert_eq!(fail(Clip { labels: &labels, ..good }), message);
+    let message = "token index 12 of image 0 is beyond its 12 visual tokens";
+    assert_eq!(fail(Clip { kept: &[12], ..good }), message);
+    let other = vec![noise(10, 20); 3];
+    let message = "image 0 has size 10x20, but its layout was made for 20x10";
+    assert_eq!(fail(Clip { frames: &other, ..good }), message);
 }

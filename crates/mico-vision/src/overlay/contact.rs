@@ -1,0 +1,225 @@
+//! A video's frames in a grid, each shaded as an image is.
+
+use rayon::prelude::*;
+
+use super::shade::{Fate, Fates, OUTLINE, paint, scaled};
+use super::text::{CELL, LINE, line, shorten};
+use super::{Clip, GAP, GROUND, MAX_SHOWN_FRAMES, Tally, panel};
+use crate::pixels::{RgbImage, Size};
+
+/// Widest sheet, the panel and all gaps included.
+const MAX_SHEET_WIDTH: u32 = 2400;
+/// Sheets between these two aspects are equally welcome.
+const WELCOME_ASPECT: std::ops::RangeInclusive<f64> = 4.0 / 3.0..=16.0 / 9.0;
+/// How bad a sheet of empty places would be, beside the logarithm of an aspect's distance.
+const EMPTY_WEIGHT: f64 = 0.6;
+/// Space between frames.
+const FRAME_GAP: u32 = 14;
+/// Longest side of a frame among others, and of a frame alone.
+const MAX_FRAME: u32 = 672;
+const MAX_ONLY_FRAME: u32 = 1344;
+/// Space between a frame and the line under it.
+const LABEL_TOP: usize = 5;
+/// Height of that line with the space.
+const LABEL: u32 = (LINE + LABEL_TOP) as u32;
+/// What stands behind the number of kept tokens where there is room.
+const KEPT: &str = " kept";
+/// A cell is at most this many times as long as it is short, however the first frame looks.
+const MAX_CELL_ASPECT: f64 = 2.5;
+
+/// Draws the frames and counts the fates of all tokens, those of frames not shown included.
+pub(super) fn draw(clip: &Clip<'_>) -> (RgbImage, Tally) {
+    let fates = Fates::new(clip.layout, clip.stage1, clip.kept);
+    let shown = evenly_spaced(clip.frames.len(), MAX_SHOWN_FRAMES);
+    let sheet = Sheet::new(shown.len(), clip.layout.image());
+    let outlined = fates.differ();
+    let (cells, words): (Vec<(RgbImage, bool)>, Vec<Words>) = shown
+        .par_iter()
+        .map(|&frame| {
+            let marks = fates.marks(Some(frame));
+            let image = &clip.frames[frame];
+            let words = Words {
+                label: clip.labels.get(frame).cloned().unwrap_or(format!("#{}", frame + 1)),
+                kept: marks.iter().filter(|(_, fate)| *fate == Fate::Kept).count(),
+            };
+            (paint(image, sheet.fit(image.size()), &marks, outlined), words)
+        })
+        .unzip();
+    // One form for all frames: a word that is there only sometimes would look like a difference.
+    let columns = sheet.frame.width as usize / CELL;
+    let word = if words.iter().all(|words| words.length(KEPT) <= columns) { KEPT } else { "" };
+    let mut out = RgbImage::filled(sheet.size(), GROUND);
+    for (index, ((picture, _), words)) in cells.iter().zip(&words).enumerate() {
+        let (x, y) = sheet.place(index);
+        out.paste(&sheet.cell(picture, words, word), x, y);
+    }
+    (out, fates.tally(cells.iter().any(|(_, unseen)| *unseen)))
+}
+
+/// What stands under a frame.
+struct Words {
+    label: String,
+    kept: usize,
+}
+
+impl Words {
+    /// Characters in a line, with `word` behind the count.
+    fn length(&self, word: &str) -> usize {
+        self.label.chars().count() + 1 + self.count(word).len()
+    }
+
+    fn count(&self, word: &str) -> String {
+        format!("{}{word}", self.kept)
+    }
+}
+
+/// At most `most` of `count` indices, the first and the last among them.
+fn evenly_spaced(count: usize, most: usize) -> Vec<usize> {
+    if count <= most {
+        return (0..count).collect();
+    }
+    (0..most).map(|index| index * (count - 1) / (most - 1)).collect()
+}
+
+/// The grid of frames.
+#[derive(Debug, Clone, Copy)]
+struct Sheet {
+    count: usize,
+    columns: usize,
+    /// Room for a frame, its label not counted.
+    frame: Size,
+}
+
+impl Sheet {
+    /// The grid for `count` frames that look like `first`: of all numbers of columns the one whose
+    /// sheet looks best, then the one with the largest frames.
+    fn new(count: usize, first: Size) -> Self {
+        let best = (1..=count.max(1)).map(|columns| Self::with(count, columns, first)).min_by(
+            |left, right| {
+                let faults = left.faults().total_cmp(&right.faults());
+                faults.then(right.frame.width.cmp(&left.frame.width))
+            },
+        );
+        best.unwrap_or(Self { count, columns: 1, frame: first })
+    }
+
+    fn with(count: usize, columns: usize, first: Size) -> Self {
+        let room = MAX_SHEET_WIDTH - panel::WIDTH - 3 * GAP;
+        let across = u32::try_from(columns).unwrap_or(u32::MAX);
+        let width = room.saturating_sub(FRAME_GAP * (across - 1)) / across;
+        let longest = if count == 1 { MAX_ONLY_FRAME } else { MAX_FRAME };
+        let aspect = f64::from(first.width) / f64::from(first.height);
+        let aspect = aspect.clamp(1.0 / MAX_CELL_ASPECT, MAX_CELL_ASPECT);
+        let width = f64::from(width).min(f64::from(longest) * aspect.min(1.0)).max(1.0);
+        let height = (width / aspect).max(1.0);
+        Self { count, columns, frame: Size::new(width as u32, height as u32) }
+    }
+
+    fn rows(&self) -> usize {
+        self.count.div_ceil(self.columns)
+    }
+
+    /// Size of the grid.
+    fn size(&self) -> Size {
+        let length = |cells: usize, cell: u32| {
+            let cells = u32::try_from(cells).unwrap_or(u32::MAX);
+            cells.saturating_mul(cell + FRAME_GAP).saturating_sub(FRAME_GAP)
+        };
+        let columns = self.columns.min(self.count.max(1));
+        Size::new(
+            length(columns, self.frame.width),
+            length(self.rows().max(1), self.frame.height + LABEL),
+        )
+    }
+
+    /// What is wrong with the sheet, 0 for nothing: an unwelcome aspect, and empty places.
+    fn faults(&self) -> f64 {
+        let places = self.columns * self.rows();
+        let empty = places.saturating_sub(self.count) as f64 / places.max(1) as f64;
+        self.strain() + EMPTY_WEIGHT * empty
+    }
+
+    /// How far the aspect of the whole sheet is from a welcome one, 0 if it is one.
+    fn strain(&self) -> f64 {
+        let grid = self.size();
+        let sheet = (grid.width + panel::WIDTH + 3 * GAP, grid.height + 2 * GAP);
+        let aspect = f64::from(sheet.0) / f64::from(sheet.1);
+        let nearest = aspect.clamp(*WELCOME_ASPECT.start(), *WELCOME_ASPECT.end());
+        (aspect / nearest).ln().abs()
+    }
+
+    /// The size a frame is drawn at: as large as its room allows, aspect kept.
+    fn fit(&self, frame: Size) -> Size {
+        let across = f64::from(self.frame.width) / f64::from(frame.width);
+        let down = f64::from(self.frame.height) / f64::from(frame.height);
+        scaled(frame, across.min(down))
+    }
+
+    /// A frame in the middle of its room; under it, from its left border on, label and count.
+    fn cell(&self, picture: &RgbImage, words: &Words, word: &str) -> RgbImage {
+        let Size { width, height } = self.frame;
+        let mut out = RgbImage::filled(Size::new(width, height + LABEL), GROUND);
+        let (width, height) = (width as usize, height as usize);
+        let left = width.saturating_sub(picture.width()) / 2;
+        out.paste(picture, left, height.saturating_sub(picture.height()) / 2);
+
+        let count = words.count(word);
+        let label = shorten(&words.label, (width / CELL).saturating_sub(count.len() + 1));
+        let behind = if label.is_empty() { 0 } else { (label.chars().count() + 1) * CELL };
+        let x = left.min(width.saturating_sub(behind + count.len() * CELL));
+        let y = height + LABEL_TOP;
+        line(&mut out, &label, (x, y), panel::TEXT);
+        let colour = if words.kept > 0 { OUTLINE } else { panel::HEADING };
+        line(&mut out, &count, (x + behind, y), colour);
+        out
+    }
+
+    /// The top left corner of a cell.
+    fn place(&self, index: usize) -> (usize, usize) {
+        let (row, column) = (index / self.columns, index % self.columns);
+        let step = |cell: u32| (cell + FRAME_GAP) as usize;
+        (column * step(self.frame.width), row * step(self.frame.height + LABEL))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_and_the_last_frame_are_always_shown() {
+        assert_eq!(evenly_spaced(3, 64), [0, 1, 2]);
+        let shown = evenly_spaced(1000, 64);
+        assert_eq!((shown.len(), shown[0], shown[63]), (64, 0, 999));
+        assert!(shown.is_sorted_by(|left, right| left < right));
+        assert_eq!(evenly_spaced(65, 64).len(), 64);
+    }
+
+    #[test]
+    fn sheets_keep_their_width_and_near_a_welcome_aspect() {
+        for first in [Size::new(1920, 1080), Size::new(640, 480), Size::new(480, 640)] {
+            for count in 1..=64 {
+                let sheet = Sheet::new(count, first);
+                let width = sheet.size().width + panel::WIDTH + 3 * GAP;
+                assert!(width <= MAX_SHEET_WIDTH, "{count} frames of {first}: {sheet:?}");
+                assert!(sheet.columns * sheet.rows() >= count);
+                if count >= 4 {
+                    assert!(sheet.strain() < 0.35, "{count} frames of {first}: {sheet:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn strips_get_a_cell_of_bearable_aspect() {
+        for first in [Size::new(1, 4000), Size::new(4000, 1)] {
+            let sheet = Sheet::new(9, first);
+            let (long, short) = (
+                sheet.frame.width.max(sheet.frame.height),
+                sheet.frame.width.min(sheet.frame.height),
+            );
+            assert!(f64::from(long) <= f64::from(short + 1) * MAX_CELL_ASPECT, "{sheet:?}");
+            assert!(sheet.fit(first).width > 0);
+        }
+    }
+}
