@@ -1,22 +1,27 @@
 //! The engine: a model with everything around it that a request needs.
 
-use mico_model::{Family, LoadOptions, LoadReport, Model, ModelFiles};
+use mico_model::{Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, Watch};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
-use mico_vision::llava::NextPacking;
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::generate::Sink;
+use crate::pipeline::Seeing;
 use crate::preprocess::{ImageLimits, Preprocessor, read_preprocessing};
-use crate::prompt::{ChatTemplate, Message, PromptStyle, encode, image_token_text, pieces};
-use crate::pruner::Pruning;
+use crate::prompt::{
+    ChatTemplate, Message, PromptStyle, enclosed, encode, image_token_text, pieces,
+};
+use crate::pruner::{Pruning, Stage1Signals};
 use crate::request::{ImageInput, Outcome, Request};
 use crate::schedule::ModelSchedule;
 use crate::session::Session;
-use crate::switches::Switches;
+use crate::switches::{InternFeature, Packing, Switches, VideoFeature};
 use crate::tokenizer::{TOKENIZER_FILE, Tokenizer};
+
+/// What InternVL's tokenizers call the place of a visual token.
+const INTERN_CONTEXT: &str = "<IMG_CONTEXT>";
 
 /// How to open a model folder.
 #[derive(Default)]
@@ -42,6 +47,8 @@ pub struct Engine {
     pub(crate) switches: Switches,
     /// Ids that end an answer.
     pub(crate) ends: Vec<u32>,
+    /// The id that stands for an image in a prompt.
+    pub(crate) placeholder: u32,
     pub(crate) processor: Preprocessor,
     preprocessing: PreprocessorConfig,
     limits: ImageLimits,
@@ -110,8 +117,8 @@ impl Engine {
         engine.set_limits(options.limits)?;
         engine.missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
         engine.decode = options.decode;
-        if template.is_some() {
-            engine.style = PromptStyle::Template;
+        if let Some(template) = &template {
+            engine.style = PromptStyle::with_template(engine.model.config(), template);
         }
         engine.template = template;
         engine.style = options.style.unwrap_or(engine.style);
@@ -138,6 +145,7 @@ impl Engine {
                 &ImageLimits::default(),
             )?,
             style: PromptStyle::without_template(config),
+            placeholder: placeholder(config, tokenizer.as_ref()),
             model,
             tokenizer,
             switches,
@@ -178,10 +186,26 @@ impl Engine {
         &self.model
     }
 
-    /// How an image's crops are packed; one way for all requests where there is but one view.
-    pub(crate) fn packing(&self, prunes: bool) -> NextPacking {
-        let crops = self.model.config().family == Family::LlavaNext;
-        self.switches.packing(prunes || !crops)
+    /// How visual tokens stand in the sequence of a run that prunes, or does not.
+    pub(crate) fn packing(&self, prunes: bool) -> Packing {
+        self.switches.packing(self.model.config().family, prunes)
+    }
+
+    /// How an image is seen when `signals` are asked for.
+    pub(crate) fn seeing(&self, signals: Stage1Signals, keep_pixels: bool) -> Seeing<'static> {
+        let video = self.model.config().family == Family::LlavaVideo;
+        Seeing {
+            signals,
+            keep_pixels,
+            joined: self.switches.intern_feature == InternFeature::Concat,
+            projected: video && self.switches.video_stage1_feature == VideoFeature::Projected,
+            watch: Watch::default(),
+        }
+    }
+
+    /// Whether the model takes videos.
+    pub fn takes_video(&self) -> bool {
+        self.model.config().family == Family::LlavaVideo
     }
 
     /// The longest sequence the model attends over.
@@ -218,7 +242,7 @@ impl Engine {
             hidden_size: config.decoder.hidden_size,
             vocabulary: config.decoder.vocab_size,
             max_positions: config.decoder.max_positions,
-            image_token_id: config.image_token_id,
+            image_token_id: self.placeholder,
             end_token_ids: self.ends.clone(),
             tokens_per_view: config.vision.tokens_per_view(),
             tokenizer: self.tokenizer.is_some(),
@@ -239,10 +263,12 @@ impl Engine {
         let Some(tokenizer) = &self.tokenizer else {
             return Err(Error::NoTokenizer { reason: self.missing.clone() });
         };
-        let config = self.model.config();
-        let image = image_token_text(tokenizer, config);
+        let placeholder = self.placeholder;
+        let image = image_token_text(tokenizer, placeholder);
         let mut pieces = pieces(self.style, self.template.as_ref(), messages, &image)?;
-        let placeholder = config.image_token_id;
+        if self.model.config().family == Family::InternVl {
+            pieces = enclosed(pieces);
+        }
         if tail {
             let answer = |piece: &crate::prompt::Piece| piece.is_answer();
             let Some(last) = pieces.iter().rposition(answer) else {
@@ -267,9 +293,26 @@ impl Engine {
             ImageInput::Encoded(bytes) => {
                 decode(bytes, &self.decode).map_err(|source| Error::Image { index, source })
             }
+            ImageInput::Frames(frames) => {
+                let found = format!("a video of {} frames", frames.len());
+                Err(Error::range("image", found, "a file's bytes or pixels"))
+            }
             ImageInput::Seen(_) => {
                 Err(Error::range("image", "seen already", "a file's bytes or pixels"))
             }
+        }
+    }
+
+    /// The picture of an image, or the frames of a video.
+    pub(crate) fn decode_input(&self, index: usize, image: &ImageInput) -> Result<Vec<RgbImage>> {
+        match image {
+            ImageInput::Frames(frames) if self.takes_video() => Ok(frames.clone()),
+            ImageInput::Frames(frames) => {
+                let family = self.model.config().family.name();
+                let found = format!("{} frames", frames.len());
+                Err(Error::range("video", found, format!("none, the family {family} takes images")))
+            }
+            other => Ok(vec![self.decode_image(index, other)?]),
         }
     }
 
@@ -282,4 +325,14 @@ impl Engine {
     pub fn run(&self, request: &Request, sink: &mut dyn Sink) -> Result<Outcome> {
         self.session(request.pruning.clone()).ask(self, &request.turn, sink)
     }
+}
+
+/// The id that stands for an image. Where a configuration states none, as that of an original
+/// InternVL, the tokenizer's word for it counts.
+fn placeholder(config: &ModelConfig, tokenizer: Option<&Tokenizer>) -> u32 {
+    let named = match config.family {
+        Family::InternVl => tokenizer.and_then(|tokenizer| tokenizer.id(INTERN_CONTEXT)),
+        _ => None,
+    };
+    named.unwrap_or(config.image_token_id)
 }

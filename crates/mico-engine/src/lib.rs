@@ -1,6 +1,6 @@
 //! MiCo's engine: from images and a question to an answer, with visual tokens pruned on the way.
 //!
-//! [`Engine::open`] loads a published LLaVA-1.5 or LLaVA-NeXT folder; [`Engine::run`] answers one
+//! [`Engine::open`] loads the folder of a published model; [`Engine::run`] answers one
 //! [`Request`], [`Session`] a conversation. What is pruned is up to a [`pruner::Pruner`]; what happened
 //! is in the [`Trace`]. The crate prints nothing, keeps no global state and ends no process.
 //!
@@ -38,11 +38,12 @@ mod session;
 mod switches;
 pub mod tokenizer;
 mod trace;
+mod visuals;
 
 pub use dump::Dump;
 pub use engine::{Description, Engine, EngineOptions};
 pub use error::{Error, Result};
-pub use generate::{DEFAULT_MAX_NEW_TOKENS, Finish, Generation, Sink, TextSink};
+pub use generate::{DEFAULT_MAX_NEW_TOKENS, Finish, Generation, Phase, Sink, Step, TextSink};
 pub use layout::{Extent, PromptLayout, Slot};
 pub use preprocess::{ImageLimits, default_preprocessing};
 pub use prompt::{Message, Part, PromptStyle, Role};
@@ -50,5 +51,5 @@ pub use request::{Answer, ImageInput, ImageOutcome, Outcome, Prompt, Request, Tu
 pub use schedule::ModelSchedule;
 pub use seen::Seen;
 pub use session::Session;
-pub use switches::{PositionMode, SWITCHES, Switches};
+pub use switches::{InternFeature, LimitSource, PositionMode, SWITCHES, Switches, VideoFeature};
 pub use trace::{LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace};

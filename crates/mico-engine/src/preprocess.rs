@@ -1,13 +1,16 @@
-//! From an image to a tower's pixels, as the checkpoint, the switches and the caller say.
+//! From images to a tower's pixels, as the checkpoint, the switches and the caller say.
 
-use mico_model::config::{LlavaVision, VisionConfig};
+use mico_model::config::{InternVision, LlavaVision, QwenVision, VideoVision, VisionConfig};
 use mico_model::{Family, ModelConfig, ModelFiles};
-use mico_vision::llava::{Llava, LlavaNext, NextPacking};
-use mico_vision::preprocessor_config::PreprocessorConfig;
+use mico_vision::internvl::{InternVl, TileLimits, TileShape};
+use mico_vision::llava::{Llava, LlavaNext};
+use mico_vision::llava_video::{FrameShape, LlavaVideo};
+use mico_vision::preprocessor_config::{PreprocessorConfig, TileCount};
+use mico_vision::qwen::{PatchShape, PixelLimits, QwenVl};
 use mico_vision::{Processed, RgbImage};
 
 use crate::error::{Error, Result, read_text};
-use crate::switches::Switches;
+use crate::switches::{LimitSource, Packing, Switches};
 
 /// Files that say how images are prepared, in the order they are looked for.
 const FILES: [&str; 2] = ["preprocessor_config.json", "processor_config.json"];
@@ -26,13 +29,13 @@ pub struct ImageLimits {
 
 impl ImageLimits {
     /// Refuses limits on pixels, for families that resize to a fixed size.
-    pub(crate) fn without_pixels(&self, family: Family) -> Result<()> {
+    fn without_pixels(&self, family: Family) -> Result<()> {
         let given = [("min-pixels", self.min_pixels), ("max-pixels", self.max_pixels)];
         refuse(given.map(|(name, value)| (name, value.map(|value| value.to_string()))), family)
     }
 
     /// Refuses a limit on tiles, for families that cut none.
-    pub(crate) fn without_tiles(&self, family: Family) -> Result<()> {
+    fn without_tiles(&self, family: Family) -> Result<()> {
         refuse([("max-tiles", self.max_tiles.map(|value| value.to_string()))], family)
     }
 }
@@ -55,6 +58,17 @@ fn refuse<const N: usize>(
 pub(crate) enum Preprocessor {
     Llava(Llava),
     Next(LlavaNext),
+    Qwen(QwenVl),
+    InternVl(InternVl),
+    Video(LlavaVideo),
+}
+
+/// What a processor is made of.
+struct Given<'a> {
+    family: Family,
+    preprocessing: PreprocessorConfig,
+    switches: &'a Switches,
+    limits: &'a ImageLimits,
 }
 
 impl Preprocessor {
@@ -67,53 +81,126 @@ impl Preprocessor {
     ) -> Result<Self> {
         let mut preprocessing = preprocessing.clone();
         preprocessing.backend = switches.resize_backend;
+        let family = config.family;
+        if !matches!(config.vision, VisionConfig::Qwen(_)) {
+            limits.without_pixels(family)?;
+        }
+        if !matches!(config.vision, VisionConfig::InternVl(_)) {
+            limits.without_tiles(family)?;
+        }
+        let given = Given { family, preprocessing, switches, limits };
         match &config.vision {
-            VisionConfig::Llava(vision) => {
-                limits.without_pixels(config.family)?;
-                limits.without_tiles(config.family)?;
-                llava(config.family, vision, &preprocessing, switches)
-            }
+            VisionConfig::Llava(vision) => given.llava(vision),
+            VisionConfig::Qwen(vision) => given.qwen(vision),
+            VisionConfig::InternVl(vision) => given.internvl(vision),
+            VisionConfig::LlavaVideo(vision) => given.video(vision),
         }
     }
 
-    /// Pixels and layout of an image; `packing` matters to LLaVA-NeXT alone.
-    pub(crate) fn process(&self, image: &RgbImage, packing: NextPacking) -> Processed {
-        match self {
-            Self::Llava(processor) => processor.process(image),
-            Self::Next(processor) => processor.process(image, packing),
+    /// Pixels and layout of an image, or of the frames of a video.
+    pub(crate) fn process(&self, pictures: &[RgbImage], packing: Packing) -> Result<Processed> {
+        if let Self::Video(processor) = self {
+            return Ok(processor.process(pictures, packing.row_end)?);
         }
+        let [image] = pictures else {
+            let found = format!("{} frames", pictures.len());
+            return Err(Error::range("image", found, "one picture, this family takes no video"));
+        };
+        Ok(match self {
+            Self::Llava(processor) => processor.process(image),
+            Self::Next(processor) => processor.process(image, packing.next),
+            Self::Qwen(processor) => processor.process(image)?,
+            Self::InternVl(processor) => processor.process(image)?,
+            Self::Video(processor) => processor.process(pictures, packing.row_end)?,
+        })
     }
 }
 
-fn llava(
-    family: Family,
-    vision: &LlavaVision,
-    preprocessing: &PreprocessorConfig,
-    switches: &Switches,
-) -> Result<Preprocessor> {
-    if preprocessing.area.min.is_some() || preprocessing.area.max.is_some() {
-        let accepted = "one size, this family has no limits on pixels";
-        return Err(Error::range("size of the preprocessing", "a range of pixels", accepted));
+impl Given<'_> {
+    fn llava(&self, vision: &LlavaVision) -> Result<Preprocessor> {
+        let preprocessing = &self.preprocessing;
+        if preprocessing.area.min.is_some() || preprocessing.area.max.is_some() {
+            let accepted = "one size, this family has no limits on pixels";
+            return Err(Error::range("size of the preprocessing", "a range of pixels", accepted));
+        }
+        let side = vision.tower.image_size;
+        let crop = preprocessing.crop;
+        if (crop.width as usize, crop.height as usize) != (side, side) {
+            let accepted = format!("{side}x{side}, the tower's input");
+            return Err(Error::range("crop_size of the preprocessing", crop, accepted));
+        }
+        let patch = small("patch_size", vision.tower.patch_size)?;
+        if self.family == Family::Llava {
+            let processor = Llava::from_config(preprocessing, patch, self.switches.llava15_pad)?;
+            return Ok(Preprocessor::Llava(processor));
+        }
+        let listed = vision
+            .image_grid_pinpoints
+            .iter()
+            .map(|&(a, b)| {
+                Ok([small("image_grid_pinpoints", a)?, small("image_grid_pinpoints", b)?])
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let replaced = preprocessing.pinpoints.is_none().then_some(listed.as_slice());
+        let axis = self.switches.anyres_axis;
+        Ok(Preprocessor::Next(LlavaNext::from_config(preprocessing, patch, axis, replaced)?))
     }
-    let side = vision.tower.image_size;
-    let crop = preprocessing.crop;
-    if (crop.width as usize, crop.height as usize) != (side, side) {
-        let accepted = format!("{side}x{side}, the tower's input");
-        return Err(Error::range("crop_size of the preprocessing", crop, accepted));
+
+    fn qwen(&self, vision: &QwenVision) -> Result<Preprocessor> {
+        let shape = PatchShape {
+            patch: small("patch_size", vision.patch_size)?,
+            merge: small("spatial_merge_size", vision.merge)?,
+            frames: small("temporal_patch_size", vision.frames)?,
+        };
+        let area = self.preprocessing.area;
+        let usual = match self.family {
+            Family::Qwen25Vl => PixelLimits::QWEN2_5_PROCESSOR,
+            _ => PixelLimits::QWEN3_PROCESSOR,
+        };
+        let own = match (self.switches.image_limits, self.family) {
+            (LimitSource::Paper, Family::Qwen25Vl) => PixelLimits::QWEN2_5_PAPER,
+            // The paper leaves the newer models at their processors' own limits.
+            _ => PixelLimits {
+                min: area.min.unwrap_or(usual.min),
+                max: area.max.unwrap_or(usual.max),
+            },
+        };
+        let limits = PixelLimits {
+            min: self.limits.min_pixels.unwrap_or(own.min),
+            max: self.limits.max_pixels.unwrap_or(own.max),
+        };
+        Ok(Preprocessor::Qwen(QwenVl::from_config(&self.preprocessing, shape, limits)?))
     }
-    let patch = small("patch_size", vision.tower.patch_size)?;
-    if family == Family::Llava {
-        let processor = Llava::from_config(preprocessing, patch, switches.llava15_pad)?;
-        return Ok(Preprocessor::Llava(processor));
+
+    fn internvl(&self, vision: &InternVision) -> Result<Preprocessor> {
+        let shape = TileShape {
+            side: small("image_size", vision.tower.image_size)?,
+            patch: small("patch_size", vision.tower.patch_size)?,
+            shuffle: small("downsample_ratio", vision.shuffle)?,
+        };
+        let count = |stated: Option<usize>| stated.map(|n| small("dynamic_patch", n)).transpose();
+        let file = TileCount { min: count(vision.tiles.min)?, max: count(vision.tiles.max)? };
+        let own = match self.switches.image_limits {
+            LimitSource::Checkpoint => {
+                TileLimits::PROCESSOR.unless_stated(file).unless_stated(self.preprocessing.tiles)
+            }
+            LimitSource::Paper => TileLimits::PAPER,
+        };
+        let max = self.limits.max_tiles.unwrap_or(own.max);
+        let limits = TileLimits { min: own.min.min(max), max };
+        let thumbnail = vision.tiles.thumbnail;
+        let processor = InternVl::from_config(&self.preprocessing, shape, limits, thumbnail)?;
+        Ok(Preprocessor::InternVl(processor))
     }
-    let listed = vision
-        .image_grid_pinpoints
-        .iter()
-        .map(|&(a, b)| Ok([small("image_grid_pinpoints", a)?, small("image_grid_pinpoints", b)?]))
-        .collect::<Result<Vec<_>>>()?;
-    let replaced = preprocessing.pinpoints.is_none().then_some(listed.as_slice());
-    let axis = switches.anyres_axis;
-    Ok(Preprocessor::Next(LlavaNext::from_config(preprocessing, patch, axis, replaced)?))
+
+    fn video(&self, vision: &VideoVision) -> Result<Preprocessor> {
+        let shape = FrameShape {
+            side: small("image_size", vision.tower.image_size)?,
+            patch: small("patch_size", vision.tower.patch_size)?,
+            pool: small("mm_spatial_pool_stride", vision.pool)?,
+        };
+        Ok(Preprocessor::Video(LlavaVideo::from_config(&self.preprocessing, shape)?))
+    }
 }
 
 fn small(what: &'static str, value: usize) -> Result<u32> {
@@ -141,9 +228,22 @@ pub(crate) fn read_preprocessing(
 
 /// How a family prepares images when no file says.
 pub fn default_preprocessing(config: &ModelConfig) -> Result<PreprocessorConfig> {
-    match &config.vision {
-        VisionConfig::Llava(vision) => {
-            Ok(PreprocessorConfig::clip(small("image_size", vision.tower.image_size)?))
+    let side = |tower: &mico_model::config::VitConfig| small("image_size", tower.image_size);
+    Ok(match &config.vision {
+        VisionConfig::Llava(vision) => PreprocessorConfig::clip(side(&vision.tower)?),
+        VisionConfig::Qwen(vision) => {
+            let usual = match config.family {
+                Family::Qwen25Vl => PreprocessorConfig::qwen2_5(),
+                _ => PreprocessorConfig::qwen3(),
+            };
+            PreprocessorConfig {
+                patch: Some(small("patch_size", vision.patch_size)?),
+                merge: Some(small("spatial_merge_size", vision.merge)?),
+                frames: Some(small("temporal_patch_size", vision.frames)?),
+                ..usual
+            }
         }
-    }
+        VisionConfig::InternVl(vision) => PreprocessorConfig::internvl(side(&vision.tower)?),
+        VisionConfig::LlavaVideo(vision) => PreprocessorConfig::siglip(side(&vision.tower)?),
+    })
 }

@@ -40,7 +40,12 @@ impl Report<'_> {
         let kept = self.filled.kept.last().unwrap_or(&self.selected.kept);
         let blocks = self.filled.visual_per_block.len();
         let total: usize = self.filled.visual_per_block.iter().sum();
-        let layer_average = total as f64 / blocks as f64 / layout.images().max(1) as f64;
+        let units = if engine.schedule.per_frame {
+            self.images.iter().map(|image| image.layout.groups().len()).sum()
+        } else {
+            layout.images()
+        };
+        let layer_average = total as f64 / blocks as f64 / units.max(1) as f64;
         let usage = Usage {
             prompt_tokens: layout.len(),
             visual_tokens: layout.visual_tokens(),

@@ -17,6 +17,8 @@ pub enum ImageInput {
     Encoded(Vec<u8>),
     /// Pixels.
     Decoded(RgbImage),
+    /// The frames of a video, in order; for families that take one.
+    Frames(Vec<RgbImage>),
     /// What the vision side made of it, from [`crate::Engine::see`].
     Seen(Seen),
 }

@@ -14,6 +14,8 @@ pub struct ModelSchedule {
     /// The published model it was calibrated for; `None` if its refinement block was scaled from the
     /// family's published model to another number of decoder blocks.
     pub preset: Option<&'static str>,
+    /// Whether budgets are per frame of a video.
+    pub per_frame: bool,
 }
 
 impl ModelSchedule {
@@ -21,7 +23,8 @@ impl ModelSchedule {
     pub fn of(config: &ModelConfig) -> Result<Self> {
         let found = Preset::matching(config).and_then(|model| preset(model.name));
         if let Some(found) = found {
-            return Ok(Self { policy: found.policy, preset: Some(found.name) });
+            let per_frame = found.per_frame;
+            return Ok(Self { policy: found.policy, preset: Some(found.name), per_frame });
         }
         let name = match config.family {
             Family::Llava => "llava-1.5-7b",
@@ -44,6 +47,7 @@ impl ModelSchedule {
         );
         let most = layers.saturating_sub(1).max(1);
         let refine_layer = usize::try_from(scaled).unwrap_or(1).clamp(1, most);
-        Ok(Self { policy: Policy { layers, refine_layer, ..known.policy }, preset: None })
+        let policy = Policy { layers, refine_layer, ..known.policy };
+        Ok(Self { policy, preset: None, per_frame: known.per_frame })
     }
 }

@@ -4,24 +4,25 @@ use std::sync::Arc;
 
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
-use mico_vision::llava::NextPacking;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::pipeline::{SeenImage, see};
 use crate::pruner::Stage1Signals;
 use crate::request::ImageInput;
+use crate::switches::Packing;
 use crate::trace::{Seconds, timed};
+use crate::visuals::Visual;
 
 /// An image's embeddings with every Stage-1 signal. Many questions, pruners and budgets can share
 /// it; each then spends time on its own selection and decoding only.
 #[derive(Debug, Clone)]
 pub struct Seen {
     pub(crate) image: Arc<SeenImage>,
-    packing: NextPacking,
+    packing: Packing,
 }
 
-/// An image on its way into a prompt.
+/// An image or video on its way into a prompt.
 pub(crate) enum Look {
     Fresh(Box<Processed>),
     Seen(Arc<SeenImage>),
@@ -37,16 +38,17 @@ impl Look {
 }
 
 impl Engine {
-    /// Takes an image through the vision side. LLaVA-NeXT packs images differently when `prunes`;
-    /// what it saw for one kind of request is refused by the other.
+    /// Takes an image or video through the vision side. LLaVA-NeXT and LLaVA-Video pack visual tokens
+    /// differently when a request prunes; what was seen for one kind of request is refused by the
+    /// other.
     pub fn see(&self, image: &ImageInput, prunes: bool) -> Result<Seen> {
         let packing = self.packing(prunes);
         let mut seconds = Seconds::default();
-        match self.look(0, image, packing, &mut seconds)? {
+        match self.look(&Visual::new(0, image), packing, &mut seconds)? {
             Look::Seen(image) => Ok(Seen { image, packing }),
             Look::Fresh(processed) => {
-                let all = Stage1Signals { features: true, reliability: true, projected: false };
-                let image = see(&self.model, *processed, all, true, &mut seconds)?;
+                let how = self.seeing(Stage1Signals::OBSERVED, true);
+                let image = see(&self.model, *processed, &how, &mut seconds)?;
                 Ok(Seen { image: Arc::new(image), packing })
             }
         }
@@ -54,25 +56,23 @@ impl Engine {
 
     pub(crate) fn look(
         &self,
-        index: usize,
-        image: &ImageInput,
-        packing: NextPacking,
+        visual: &Visual<'_>,
+        packing: Packing,
         seconds: &mut Seconds,
     ) -> Result<Look> {
-        match image {
-            ImageInput::Seen(seen) if seen.packing == packing => {
-                Ok(Look::Seen(Arc::clone(&seen.image)))
+        if let [ImageInput::Seen(seen)] = visual.images {
+            if seen.packing == packing {
+                return Ok(Look::Seen(Arc::clone(&seen.image)));
             }
-            ImageInput::Seen(_) => {
-                let accepted = "one seen for the same kind of request, pruned or not";
-                Err(Error::range("image", format!("number {}", index + 1), accepted))
-            }
-            ImageInput::Encoded(_) | ImageInput::Decoded(_) => {
-                timed(&mut seconds.preprocess, || {
-                    let image = self.decode_image(index, image)?;
-                    Ok(Look::Fresh(Box::new(self.processor.process(&image, packing))))
-                })
-            }
+            let accepted = "one seen for the same kind of request, pruned or not";
+            return Err(Error::range("image", format!("number {}", visual.first + 1), accepted));
         }
+        timed(&mut seconds.preprocess, || {
+            let mut pictures = Vec::new();
+            for (index, image) in (visual.first..).zip(visual.images) {
+                pictures.extend(self.decode_input(index, image)?);
+            }
+            Ok(Look::Fresh(Box::new(self.processor.process(&pictures, packing)?)))
+        })
     }
 }

@@ -1,22 +1,24 @@
 //! A conversation: caches, positions and history over several turns.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 
-use mico_model::Caches;
+use mico_model::{Caches, Watch};
 use mico_select::schedule::Policy;
 use mico_vision::layout::VisualLayout;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::generate::{Decoded, Decoding, Generation, Sink, check_finite, decode};
+use crate::generate::{Decoded, Decoding, Generation, Phase, Sink, Step, check_finite, decode};
 use crate::layout::{Extent, PromptLayout};
-use crate::pipeline::{SeenImage, Turn, prefill, see, stage1};
+use crate::pipeline::{Seeing, SeenImage, Turn, Watched, prefill, see, stage1};
 use crate::prompt::{Message, Role};
 use crate::pruner::{Plan, PlanRequest, Pruning, Stage1Signals};
 use crate::report::{Report, dump};
 use crate::request::{Outcome, Prompt, TurnRequest};
 use crate::seen::Look;
 use crate::trace::{LogitsTrace, Seconds, timed};
+use crate::visuals::assign;
 
 /// A conversation with one engine. A turn that fails leaves it as it was.
 ///
@@ -101,7 +103,7 @@ impl Session {
     ) -> Result<Outcome> {
         request.generation.check()?;
         let mut seconds = Seconds::default();
-        let prepared = self.prepare(engine, request, &mut seconds)?;
+        let prepared = self.prepare(engine, request, &mut seconds, sink)?;
         let pruner = self.pruning.pruner.clone();
         let selected = timed(&mut seconds.stage1, || {
             let plan = prepared.plan.stage1.as_ref();
@@ -116,7 +118,8 @@ impl Session {
             positions: engine.switches.position_mode,
             observe_all: request.dump,
         };
-        let filled = prefill(engine.model.decoder(), &mut self.caches, &turn, &mut seconds)?;
+        let mut watched = Watched { seconds: &mut seconds, sink: &mut *sink };
+        let filled = prefill(engine.model.decoder(), &mut self.caches, &turn, &mut watched)?;
         let cache_lengths = self.caches.lengths();
         let logits: Vec<f32> = filled.logits.to_vec1()?;
         check_finite(&logits, 0)?;
@@ -158,48 +161,50 @@ impl Session {
         engine: &Engine,
         request: &TurnRequest,
         seconds: &mut Seconds,
+        sink: &mut dyn Sink,
     ) -> Result<Prepared> {
         let (ids, history) = self.ids(engine, &request.prompt)?;
         let config = engine.model.config();
-        let placeholders = ids.iter().filter(|&&id| id == config.image_token_id).count();
-        if placeholders != request.images.len() {
-            return Err(Error::Placeholders { placeholders, images: request.images.len() });
-        }
+        let videos = engine.takes_video();
+        let (ids, visuals) = assign(&ids, engine.placeholder, &request.images, videos)?;
         let policy = Policy {
             refine_layer: self.pruning.refine_layer.unwrap_or(engine.schedule.policy.refine_layer),
             ..engine.schedule.policy
         };
         let packing = engine.packing(self.pruning.pruner.prunes());
         let mut looked = Vec::new();
-        for (index, image) in request.images.iter().enumerate() {
-            looked.push(engine.look(index, image, packing, seconds)?);
+        for visual in &visuals {
+            looked.push(engine.look(visual, packing, seconds)?);
         }
         let layouts: Vec<&VisualLayout> = looked.iter().map(Look::layout).collect();
         let plan = self.pruning.pruner.plan(&PlanRequest {
             images: &layouts,
             budget: self.pruning.budget,
             policy,
+            per_frame: engine.schedule.per_frame,
             pool: self.pruning.pool,
-            relevance: engine.switches.relevance,
+            relevance: engine.switches.relevance(config.family),
         })?;
         let spatial = config.decoder.rope.axes.is_spatial();
         let extent = |layout: &&VisualLayout| {
             if spatial { Extent::grid(layout) } else { Extent::line(layout.len()) }
         };
         let extents: Vec<Extent> = layouts.iter().map(extent).collect();
-        let layout = PromptLayout::expand(&ids, config.image_token_id, &extents)?;
+        let layout = PromptLayout::expand(&ids, engine.placeholder, &extents)?;
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
-        let all = Stage1Signals { features: true, reliability: true, projected: false };
         let declared = plan.stage1.as_ref().map_or_else(Default::default, |plan| plan.signals);
-        let signals = if request.dump { all } else { declared };
+        let signals = if request.dump { Stage1Signals::OBSERVED } else { declared };
+        let sink = RefCell::new(sink);
+        let tell = |done, total| {
+            sink.borrow_mut().progress(Step { phase: Phase::Vision, done, total });
+        };
+        let how = Seeing { watch: Watch::new(&tell), ..engine.seeing(signals, request.dump) };
         let mut images = Vec::new();
         for image in looked {
             images.push(match image {
                 Look::Seen(image) => image,
-                Look::Fresh(image) => {
-                    Arc::new(see(&engine.model, *image, signals, request.dump, seconds)?)
-                }
+                Look::Fresh(image) => Arc::new(see(&engine.model, *image, &how, seconds)?),
             });
         }
         Ok(Prepared { layout, images, plan, policy, history })

@@ -21,7 +21,7 @@ pub struct Trace {
     pub stage1: Option<Stage1Trace>,
     /// What Stage 2 kept; null if it did not run.
     pub stage2: Option<Stage2Trace>,
-    /// Visual tokens per block and image, averaged over the blocks.
+    /// Visual tokens per block and image (or frame of a video), averaged over the blocks.
     pub layer_average: f64,
     /// Tokens each block's cache held after the prompt; null for a block without one.
     pub cache_lengths: Vec<Option<usize>>,

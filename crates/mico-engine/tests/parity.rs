@@ -6,18 +6,10 @@ mod support;
 use candle_core::Tensor;
 use mico_engine::{Outcome, Prompt, Switches, TurnRequest};
 use serde_json::Value;
-use support::{ANSWER, Case, bits, close, lengths, messages, number, strings, u32s, usizes};
-
-const CASES: [&str; 8] = [
-    "llava15",
-    "llava15-tf5",
-    "llava15-memory",
-    "llava15-original",
-    "llava15-tied",
-    "next-llama",
-    "next-mistral",
-    "next-original",
-];
+use support::{
+    ANSWER, CASES, Case, bits, close, dumped_positions, expected_lengths, lengths, messages,
+    number, positions, strings, u32s, usizes,
+};
 
 /// The fixtures keep vision tensors by view; a dump has them in the order of the sequence.
 fn in_sequence_order(case: &Case, image: &str, by_view: &Tensor) -> Tensor {
@@ -67,7 +59,7 @@ fn check_common(case: &Case, run: &Value, outcome: &Outcome) {
     let trace = &outcome.trace;
     assert_eq!(trace.visual_tokens, number(&run["visual_tokens"]), "{name}");
     assert_eq!(trace.prompt_tokens, number(&run["prompt_tokens"]), "{name}");
-    assert_eq!(lengths(outcome), usizes(&run["cache_lengths"]), "{name}");
+    assert_eq!(lengths(outcome), expected_lengths(&run["cache_lengths"]), "{name}");
     assert_eq!(trace.generated_ids, u32s(&run["generated_ids"]), "{} {name}", case.name);
     case.check(&format!("{name}.first_logits"), dumped(outcome, "first_logits"), 1e-4);
     assert_eq!(trace.first_logits.argmax, trace.generated_ids[0]);
@@ -76,12 +68,14 @@ fn check_common(case: &Case, run: &Value, outcome: &Outcome) {
 
 #[test]
 fn unpruned_runs_agree() {
-    for name in CASES {
+    for &name in CASES {
         let mut case = Case::load(name);
         for run in case.runs("unpruned") {
             case.switch(&run);
             let outcome = case.run(&case.request(&run));
-            let native = run["packing"] == "native" && case.expected["family"] == "llava_next";
+            let family = case.expected["family"].as_str().unwrap();
+            let inserts = ["llava_next", "llava_video"].contains(&family);
+            let native = run["packing"] == "native" && inserts;
             check_vision(&case, &run, &outcome, native);
             check_common(&case, &run, &outcome);
             assert!(outcome.trace.stage1.is_none() && outcome.trace.stage2.is_none());
@@ -90,10 +84,7 @@ fn unpruned_runs_agree() {
                 (outcome.trace.layer_average * images - outcome.trace.visual_tokens as f64).abs()
                     < 1e-9
             );
-            let positions: Vec<i64> = dumped(&outcome, "position_ids").to_vec1().unwrap();
-            let expected: Vec<i64> =
-                u32s(&run["position_ids"]).into_iter().map(i64::from).collect();
-            assert_eq!(positions, expected);
+            assert_eq!(dumped_positions(&outcome), positions(&run["position_ids"]));
         }
     }
 }
@@ -112,10 +103,7 @@ fn pruned(case: &mut Case, run: &Value) {
     assert_eq!(stage2.unwrap().kept, usizes(&run["stage2"]["kept"]), "{name}");
     let average = run["layer_average"].as_f64().unwrap();
     assert!((outcome.trace.layer_average - average).abs() < 1e-9, "{name}");
-    let positions: Vec<i64> = dumped(&outcome, "position_ids").to_vec1().unwrap();
-    let expected: Vec<i64> =
-        u32s(&run["stage1"]["position_ids"]).into_iter().map(i64::from).collect();
-    assert_eq!(positions, expected, "{name}");
+    assert_eq!(dumped_positions(&outcome), positions(&run["stage1"]["position_ids"]), "{name}");
     case.check(&format!("{name}.stage2.features"), dumped(&outcome, "stage2.features"), 1e-4);
     let suffix = if run["relevance"] == "visual_only" { "_visual_only" } else { "" };
     let relevance = dumped(&outcome, "stage2.relevance");
@@ -128,7 +116,7 @@ fn pruned(case: &mut Case, run: &Value) {
     assert_eq!(ids, u32s(&turn["fed_ids"])[1..]);
     let second = TurnRequest { images: Vec::new(), prompt: Prompt::InputIds(ids), ..request.turn };
     let outcome = session.ask(&case.engine, &second, &mut ()).unwrap();
-    assert_eq!(lengths(&outcome), usizes(&turn["cache_lengths"]), "{name}");
+    assert_eq!(lengths(&outcome), expected_lengths(&turn["cache_lengths"]), "{name}");
     assert_eq!(outcome.trace.generated_ids, u32s(&turn["generated_ids"]), "{name}");
     let logits = dumped(&outcome, "first_logits");
     case.check(&format!("{name}.second_turn.first_logits"), logits, 1e-4);
@@ -137,7 +125,7 @@ fn pruned(case: &mut Case, run: &Value) {
 #[test]
 fn pruned_runs_agree() {
     let mut runs = 0;
-    for name in CASES {
+    for &name in CASES {
         let mut case = Case::load(name);
         for run in case.runs("pruned") {
             pruned(&mut case, &run);
@@ -149,7 +137,7 @@ fn pruned_runs_agree() {
 
 #[test]
 fn conversations_agree() {
-    for name in CASES {
+    for &name in CASES {
         let case = Case::load(name);
         for (key, chat) in case.expected["conversations"].as_object().unwrap() {
             let ids = case.engine.encode_messages(&messages(&chat["messages"])).unwrap();

@@ -3,9 +3,7 @@
 use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mico_engine::{
-    Generation, ImageInput, ImageOutcome, Prompt, Request, Seconds, Trace, TurnRequest,
-};
+use mico_engine::{Generation, ImageOutcome, Prompt, Request, Seconds, Trace, TurnRequest};
 
 use super::settings::Setting;
 use super::subject::Subject;
@@ -103,7 +101,7 @@ fn request(args: &BenchArgs, subject: &Subject, setting: &Setting) -> Request {
     let generation =
         Generation { ignore_eos: true, ..Generation::greedy(args.new_tokens.saturating_add(1)) };
     let turn = TurnRequest {
-        images: vec![ImageInput::Decoded(subject.image.clone())],
+        images: vec![subject.image.clone()],
         prompt: Prompt::InputIds(subject.ids.clone()),
         generation,
         dump: false,

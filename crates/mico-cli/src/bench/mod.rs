@@ -13,6 +13,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args};
+use mico_vision::Size;
 
 use crate::failure::Failure;
 use crate::output;
@@ -25,6 +26,9 @@ const TEXT_TOKENS: &str = "69";
 const MAX_TOKENS: u64 = 1 << 16;
 const MAX_RUNS: u64 = 10_000;
 const MAX_THREADS: u64 = 1024;
+/// The most frames, and pixels along a side, of the noise that is looked at.
+const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
+const MAX_SIDE: u32 = 1 << 14;
 
 /// Measure where the time of a request goes, with and without pruning.
 #[derive(Debug, Args)]
@@ -61,6 +65,12 @@ pub struct BenchArgs {
     /// Text tokens of the prompt; at most 35 of them come before the image.
     #[arg(long, env = "MICO_TEXT_TOKENS", default_value = TEXT_TOKENS, value_parser = count(2, MAX_TOKENS))]
     text_tokens: usize,
+    /// Size of the image or frame, as WIDTHxHEIGHT; what fills the family's usual views unless given.
+    #[arg(long, env = "MICO_IMAGE_SIZE", value_name = "WxH", value_parser = image_size)]
+    image_size: Option<Size>,
+    /// Frames of a video, for families that take one; 8 unless given.
+    #[arg(long, env = "MICO_FRAMES", value_name = "N", value_parser = count(1, MAX_FRAMES))]
+    frames: Option<usize>,
     /// Tokens over which decoding is measured.
     #[arg(long, env = "MICO_NEW_TOKENS", default_value_t = 8, value_parser = count(1, MAX_TOKENS))]
     new_tokens: usize,
@@ -82,6 +92,15 @@ pub struct BenchArgs {
     /// Print one JSON document instead of a table.
     #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
     json: bool,
+}
+
+/// Reads `WIDTHxHEIGHT`.
+fn image_size(text: &str) -> Result<Size, String> {
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side));
+    let sides = text.split_once('x').and_then(|(width, height)| side(width).zip(side(height)));
+    let (width, height) =
+        sides.ok_or_else(|| format!("accepted: WIDTHxHEIGHT, sides from 1 to {MAX_SIDE}"))?;
+    Ok(Size::new(width, height))
 }
 
 fn count(least: u64, most: u64) -> RangedU64ValueParser<usize> {

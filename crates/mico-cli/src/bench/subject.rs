@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mico_engine::{Engine, EngineOptions, Error, Switches, default_preprocessing};
-use mico_model::config::VisionConfig;
+use mico_engine::{Engine, EngineOptions, Error, ImageInput, Switches, default_preprocessing};
+use mico_model::config::{VisionConfig, VitConfig};
 use mico_model::{
     Family, LoadOptions, Model, ModelConfig, Precision, Preset, Progress, QuantKind,
     SyntheticOptions,
@@ -22,6 +22,11 @@ const FIRST_WORD: u32 = 3;
 const WORDS: u32 = 1000;
 /// Views of a side that make LLaVA-NeXT cut its usual four crops.
 const NEXT_SIDES: u32 = 2;
+/// Columns and rows of visual tokens of a usual photograph at Qwen's own resolution.
+const QWEN_TOKENS: (u32, u32) = (40, 32);
+/// Columns and rows of InternVL's tiles, as many as the paper allows.
+const INTERN_TILES: (u32, u32) = (3, 2);
+const DEFAULT_FRAMES: usize = 8;
 const TICK: Duration = Duration::from_millis(200);
 
 /// A model and what it is asked.
@@ -32,7 +37,8 @@ pub(super) struct Subject {
     pub(super) synthetic: bool,
     pub(super) engine: Engine,
     pub(super) quantisation: Option<QuantKind>,
-    pub(super) image: RgbImage,
+    /// An image of noise, or a video of noise for families that take one.
+    pub(super) image: ImageInput,
     pub(super) ids: Vec<u32>,
     /// Text tokens after the image.
     pub(super) after_image: usize,
@@ -74,7 +80,7 @@ pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
     };
     let load_seconds = start.elapsed().as_secs_f64();
     let config = engine.model().config();
-    let image = noise(config, args.seed).map_err(Failure::failed)?;
+    let image = noise(config, args)?;
     let (ids, after_image) = prompt(config, args.text_tokens);
     let synthetic = args.synthetic.is_some();
     Ok(Subject { name, synthetic, engine, quantisation, image, ids, after_image, load_seconds })
@@ -93,22 +99,47 @@ fn synthetic(preset: &Preset, seed: u64, quantise: Option<QuantKind>) -> Result<
     Engine::from_parts(model, None, preprocessing, Switches::default())
 }
 
-/// Noise of the size that fills the family's usual views exactly.
-fn noise(config: &ModelConfig, seed: u64) -> Result<RgbImage, mico_vision::SizeError> {
-    let size = match &config.vision {
-        VisionConfig::Llava(vision) => {
-            let views = if config.family == Family::LlavaNext { NEXT_SIDES } else { 1 };
-            Size::square(views * vision.tower.image_size as u32)
-        }
+/// Noise of the asked-for size, else of one that fills the family's usual views exactly.
+fn noise(config: &ModelConfig, args: &BenchArgs) -> Result<ImageInput, Failure> {
+    let side = |tower: &VitConfig, columns: u32, rows: u32| {
+        let side = tower.image_size as u32;
+        Size::new(columns * side, rows * side)
     };
-    let mut state = seed | 1;
+    let usual = match &config.vision {
+        VisionConfig::Llava(vision) if config.family == Family::LlavaNext => {
+            side(&vision.tower, NEXT_SIDES, NEXT_SIDES)
+        }
+        VisionConfig::Llava(vision) => side(&vision.tower, 1, 1),
+        VisionConfig::Qwen(vision) => {
+            let token = (vision.patch_size * vision.merge) as u32;
+            Size::new(QWEN_TOKENS.0 * token, QWEN_TOKENS.1 * token)
+        }
+        VisionConfig::InternVl(vision) => side(&vision.tower, INTERN_TILES.0, INTERN_TILES.1),
+        VisionConfig::LlavaVideo(vision) => side(&vision.tower, 1, 1),
+    };
+    let size = args.image_size.unwrap_or(usual);
+    let mut state = args.seed | 1;
     let mut byte = || {
         state ^= state << 13;
         state ^= state >> 7;
         state ^= state << 17;
         (state >> 56) as u8
     };
-    RgbImage::new(size, (0..size.area() * 3).map(|_| byte()).collect())
+    let mut picture = || {
+        let bytes = (0..size.area() * 3).map(|_| byte()).collect();
+        RgbImage::new(size, bytes).map_err(Failure::failed)
+    };
+    match (config.family, args.frames) {
+        (Family::LlavaVideo, frames) => {
+            let frames = (0..frames.unwrap_or(DEFAULT_FRAMES)).map(|_| picture());
+            Ok(ImageInput::Frames(frames.collect::<Result<_, _>>()?))
+        }
+        (_, None) => Ok(ImageInput::Decoded(picture()?)),
+        (family, Some(frames)) => Err(Failure::misused(format!(
+            "--frames {frames}, but the family {} takes images",
+            family.name()
+        ))),
+    }
 }
 
 /// A prompt of `text` tokens around one placeholder, and how many come after it.

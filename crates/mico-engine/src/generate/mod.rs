@@ -96,8 +96,33 @@ impl Finish {
     }
 }
 
+/// What takes long before an answer begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// The vision tower on one image or video.
+    Vision,
+    /// The decoder on the prompt.
+    Prefill,
+}
+
+/// How far a phase has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The phase.
+    pub phase: Phase,
+    /// Blocks done; in the tower, times the views that went through them.
+    pub done: usize,
+    /// Of how many.
+    pub total: usize,
+}
+
 /// Follows an answer while it is made.
 pub trait Sink {
+    /// How far the work before the answer has come.
+    fn progress(&mut self, step: Step) {
+        let _ = step;
+    }
+
     /// A piece of the answer's text.
     fn text(&mut self, piece: &str) {
         let _ = piece;

@@ -5,9 +5,9 @@ mod stage1;
 mod stage2;
 mod vision;
 
-pub(crate) use prefill::{Prefilled, Turn, prefill};
+pub(crate) use prefill::{Prefilled, Turn, Watched, prefill};
 pub(crate) use stage1::{Stage1, stage1};
-pub(crate) use vision::{SeenImage, see};
+pub(crate) use vision::{Seeing, SeenImage, see};
 
 use candle_core::{Device, Tensor};
 use mico_select::{Rows, Selection};

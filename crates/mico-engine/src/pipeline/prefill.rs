@@ -1,11 +1,14 @@
 //! A turn through the decoder: all its tokens, pruned on the way as planned.
 
+use std::ops::Range;
+
 use candle_core::Tensor;
-use mico_model::{Caches, Decoder, DeepStack, Position, Positions, Tap, Tokens};
+use mico_model::{Caches, Decoder, DeepStack, Position, Positions, QkTap, Tap, Tokens};
 
 use super::stage2::{Observed, Split, choose, observe};
 use super::{Stage1, gather, reduce};
 use crate::error::{Error, Result};
+use crate::generate::{Phase, Sink, Step};
 use crate::layout::{PromptLayout, Slot};
 use crate::pruner::{Cut, Pruner};
 use crate::switches::PositionMode;
@@ -59,6 +62,40 @@ impl Alive {
         let (hidden, positions) = (&self.hidden, &self.positions);
         Tokens { hidden, positions, deepstack: self.deepstack.as_ref() }
     }
+
+    /// Runs the tokens through some blocks, one at a time so that it can be told how far they are.
+    fn advance(
+        &mut self,
+        decoder: &Decoder,
+        blocks: Range<usize>,
+        caches: &mut Caches,
+        tap: Option<&Tap>,
+        watched: &mut Watched<'_>,
+    ) -> Result<Option<QkTap>> {
+        let mut tapped = None;
+        for block in blocks {
+            let taps = tap.filter(|tap| tap.block == block).map(std::slice::from_ref);
+            let run = timed(&mut watched.seconds.decoder_prefill, || {
+                decoder.run_tokens(block..block + 1, self.tokens(), caches, taps.unwrap_or(&[]))
+            })?;
+            self.hidden = run.hidden;
+            tapped = run.taps.into_iter().next().or(tapped);
+            watched.tell(block + 1, decoder.blocks());
+        }
+        Ok(tapped)
+    }
+}
+
+/// Where the time goes, and who is told of it.
+pub(crate) struct Watched<'a> {
+    pub(crate) seconds: &'a mut Seconds,
+    pub(crate) sink: &'a mut dyn Sink,
+}
+
+impl Watched<'_> {
+    fn tell(&mut self, done: usize, total: usize) {
+        self.sink.progress(Step { phase: Phase::Prefill, done, total });
+    }
 }
 
 /// Runs a turn.
@@ -66,7 +103,7 @@ pub(crate) fn prefill(
     decoder: &Decoder,
     caches: &mut Caches,
     turn: &Turn<'_>,
-    seconds: &mut Seconds,
+    watched: &mut Watched<'_>,
 ) -> Result<Prefilled> {
     let mut alive = enter(decoder, turn)?;
     let position_ids = alive.positions.ids().to_vec();
@@ -88,19 +125,15 @@ pub(crate) fn prefill(
         let drops = cut.keep < alive.visual.len();
         let split = split_rows(turn.layout, &alive.rows);
         let looks = drops || turn.observe_all;
-        let taps = match cut.signals.attention {
-            Some(_) if looks => {
-                vec![Tap { block: cut.block - 1, query_rows: split.text.clone() }]
-            }
-            _ => Vec::new(),
+        let tap = match cut.signals.attention {
+            Some(_) if looks => Some(Tap { block: cut.block - 1, query_rows: split.text.clone() }),
+            _ => None,
         };
-        let run = timed(&mut seconds.decoder_prefill, || {
-            decoder.run_tokens(from..cut.block, alive.tokens(), caches, &taps)
-        })?;
+        let tapped = alive.advance(decoder, from..cut.block, caches, tap.as_ref(), watched)?;
+        let seconds = &mut *watched.seconds;
         if looks {
-            observed = observe(cut, &run.hidden, run.taps.first(), &split, seconds)?;
+            observed = observe(cut, &alive.hidden, tapped.as_ref(), &split, seconds)?;
         }
-        alive.hidden = run.hidden;
         let selection = choose(turn.pruner, cut, &observed, alive.visual.len(), seconds)?;
         if drops {
             let dropped = drop_rows(turn.layout, &alive, &selection)?;
@@ -110,11 +143,14 @@ pub(crate) fn prefill(
         from = cut.block;
     }
     visual_per_block.resize(decoder.blocks(), alive.visual.len());
-    let logits = timed(&mut seconds.decoder_prefill, || {
+    let last = decoder.blocks() - 1;
+    alive.advance(decoder, from..last, caches, None, watched)?;
+    let logits = timed(&mut watched.seconds.decoder_prefill, || {
         // Pruned or not, the prompt ends this way, so that keeping everything changes no bit.
-        let last = decoder.run_tokens_to_last(from, alive.tokens(), caches)?;
+        let last = decoder.run_tokens_to_last(last, alive.tokens(), caches)?;
         Ok::<Tensor, Error>(decoder.logits(&last)?.squeeze(0)?)
     })?;
+    watched.tell(decoder.blocks(), decoder.blocks());
     Ok(Prefilled { logits, position_ids, next_position, kept, visual_per_block, observed })
 }
 

@@ -1,7 +1,7 @@
 //! One image through the vision side, in the order of its visual sequence.
 
 use candle_core::{DType, Tensor};
-use mico_model::{Grid, Model, Pixels, VisionTaps};
+use mico_model::{Grid, Model, Pixels, VisionTaps, Watch};
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
 
@@ -32,12 +32,25 @@ struct Order {
     whole: bool,
 }
 
-/// Encodes and projects an image and observes what `signals` asks for.
+/// What to observe of an image, and how.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seeing<'a> {
+    pub(crate) signals: Stage1Signals,
+    /// For dumps alone.
+    pub(crate) keep_pixels: bool,
+    /// Features are the vectors of all patches of a token instead of their mean.
+    pub(crate) joined: bool,
+    /// Features are the embeddings themselves.
+    pub(crate) projected: bool,
+    /// Told how far the tower has come.
+    pub(crate) watch: Watch<'a>,
+}
+
+/// Encodes and projects an image or video and observes what was asked for.
 pub(crate) fn see(
     model: &Model,
     processed: Processed,
-    signals: Stage1Signals,
-    keep_pixels: bool,
+    how: &Seeing<'_>,
     seconds: &mut Seconds,
 ) -> Result<SeenImage> {
     let Processed { pixels, shape, layout } = processed;
@@ -45,9 +58,13 @@ pub(crate) fn see(
         values: Tensor::from_vec(pixels, shape, model.decoder().device())?,
         grids: grids(&layout),
     };
-    let taps = VisionTaps { features: signals.features, reliability: signals.reliability };
-    let seen = timed(&mut seconds.vision, || model.encode(&pixels, taps))?;
-    let kept_pixels = keep_pixels.then(|| pixels.values.clone());
+    let taps = VisionTaps {
+        features: how.signals.features && !how.projected,
+        reliability: how.signals.reliability,
+        joined: how.joined,
+    };
+    let seen = timed(&mut seconds.vision, || model.encode_watched(&pixels, taps, how.watch))?;
+    let kept_pixels = how.keep_pixels.then(|| pixels.values.clone());
     let order = Order::of(&layout, pixels.tokens());
     drop(pixels);
     let (embeds, deepstack) = timed(&mut seconds.projector, || {
@@ -67,6 +84,9 @@ pub(crate) fn see(
         reliability: None,
     };
     timed(&mut seconds.stage1, || {
+        if how.signals.features && how.projected {
+            found.features = Some(Features::from_tensor(&found.embeds)?);
+        }
         if let Some(features) = &seen.features {
             order.check("stage1.features", features)?;
             let rows = order.arrange(&features.to_dtype(DType::F32)?, None)?;

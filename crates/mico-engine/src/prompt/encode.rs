@@ -1,12 +1,14 @@
 //! From the pieces of a prompt to token ids.
 
-use mico_model::ModelConfig;
-
 use crate::error::Result;
 use crate::tokenizer::Tokenizer;
 
 /// How the original LLaVA code writes an image.
 const IMAGE_TOKEN: &str = "<image>";
+
+/// Marks around the visual tokens of an image in InternVL's prompts.
+const IMAGE_OPENS: &str = "<img>";
+const IMAGE_CLOSES: &str = "</img>";
 
 /// A piece of a rendered prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,10 +38,30 @@ impl Piece {
 }
 
 /// How an image is written in the prompts of a checkpoint.
-pub(crate) fn image_token_text(tokenizer: &Tokenizer, config: &ModelConfig) -> String {
-    let by_id = tokenizer.specials().iter().find(|special| special.id == config.image_token_id);
+pub(crate) fn image_token_text(tokenizer: &Tokenizer, placeholder: u32) -> String {
+    let by_id = tokenizer.specials().iter().find(|special| special.id == placeholder);
     let by_id = by_id.map(|special| special.text.as_str());
     by_id.or(tokenizer.named("image_token")).unwrap_or(IMAGE_TOKEN).to_owned()
+}
+
+/// Puts every image between InternVL's marks, as its processor does with what a template writes.
+pub(crate) fn enclosed(pieces: Vec<Piece>) -> Vec<Piece> {
+    let mut out: Vec<Piece> = Vec::with_capacity(pieces.len());
+    let mut pieces = pieces.into_iter().peekable();
+    while let Some(piece) = pieces.next() {
+        let image = piece == Piece::Image;
+        let opened = |piece: &Piece| matches!(piece, Piece::Own(own) if own.ends_with(IMAGE_OPENS));
+        let closed =
+            |piece: &Piece| matches!(piece, Piece::Own(own) if own.starts_with(IMAGE_CLOSES));
+        if image && !out.last().is_some_and(opened) {
+            out.push(Piece::own(IMAGE_OPENS));
+        }
+        out.push(piece);
+        if image && !pieces.peek().is_some_and(closed) {
+            out.push(Piece::own(IMAGE_CLOSES));
+        }
+    }
+    out
 }
 
 /// Ids of the pieces, `placeholder` for each image. Texts that touch are one text to the tokenizer,

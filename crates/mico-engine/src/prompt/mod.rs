@@ -3,6 +3,7 @@
 //! A template is rendered with private marks in place of the texts; what comes out is cut at those
 //! marks, so that only the template's own words can be special tokens.
 
+mod chatml;
 mod encode;
 mod styles;
 mod template;
@@ -10,7 +11,7 @@ mod template;
 pub use encode::Piece;
 pub use template::ChatTemplate;
 
-pub(crate) use encode::{encode, image_token_text};
+pub(crate) use encode::{enclosed, encode, image_token_text};
 
 use std::str::FromStr;
 
@@ -100,43 +101,74 @@ pub enum PromptStyle {
     Vicuna,
     /// The paper's prompt for Mistral checkpoints.
     Mistral,
+    /// Qwen2.5-VL's, with its system text.
+    Qwen25Vl,
+    /// Qwen3-VL's.
+    Qwen3Vl,
+    /// Qwen3.5's, without thinking.
+    Qwen35,
+    /// InternVL3's, with the system text of its original code.
+    InternVl,
+    /// LLaVA-Video's, with Qwen's system text.
+    LlavaVideo,
     /// The texts as they are.
     Plain,
 }
+
+/// Every style with the word for it.
+const STYLES: [(&str, PromptStyle); 9] = [
+    ("template", PromptStyle::Template),
+    ("vicuna", PromptStyle::Vicuna),
+    ("mistral", PromptStyle::Mistral),
+    ("qwen2.5-vl", PromptStyle::Qwen25Vl),
+    ("qwen3-vl", PromptStyle::Qwen3Vl),
+    ("qwen3.5", PromptStyle::Qwen35),
+    ("internvl", PromptStyle::InternVl),
+    ("llava-video", PromptStyle::LlavaVideo),
+    ("plain", PromptStyle::Plain),
+];
 
 impl FromStr for PromptStyle {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        match text.trim().to_ascii_lowercase().as_str() {
-            "template" => Ok(Self::Template),
-            "vicuna" => Ok(Self::Vicuna),
-            "mistral" => Ok(Self::Mistral),
-            "plain" => Ok(Self::Plain),
-            other => {
-                let known = "template, vicuna, mistral, plain".into();
-                Err(Error::Unknown { what: "prompt style", found: other.into(), known })
-            }
-        }
+        let wanted = text.trim().to_ascii_lowercase();
+        let found = STYLES.iter().find(|(name, _)| *name == wanted);
+        found.map(|(_, style)| *style).ok_or_else(|| Error::Unknown {
+            what: "prompt style",
+            found: wanted,
+            known: STYLES.map(|(name, _)| name).join(", "),
+        })
     }
 }
 
 impl PromptStyle {
     /// The word for it.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Template => "template",
-            Self::Vicuna => "vicuna",
-            Self::Mistral => "mistral",
-            Self::Plain => "plain",
+        STYLES.iter().find(|(_, style)| *style == self).map_or("", |(name, _)| name)
+    }
+
+    /// The style of a checkpoint that brings no template: its family's, and Mistral's for a LLaVA-NeXT
+    /// whose text model shares key/value heads as Mistral does.
+    pub fn without_template(config: &ModelConfig) -> Self {
+        let grouped = config.decoder.kv_heads < config.decoder.heads;
+        match config.family {
+            Family::LlavaNext if grouped => Self::Mistral,
+            Family::Llava | Family::LlavaNext => Self::Vicuna,
+            Family::Qwen25Vl => Self::Qwen25Vl,
+            Family::Qwen3Vl => Self::Qwen3Vl,
+            Family::Qwen35 => Self::Qwen35,
+            Family::InternVl => Self::InternVl,
+            Family::LlavaVideo => Self::LlavaVideo,
         }
     }
 
-    /// The style of a checkpoint that brings no template: Mistral's for a LLaVA-NeXT whose text model
-    /// shares key/value heads as Mistral does, else Vicuna's.
-    pub fn without_template(config: &ModelConfig) -> Self {
-        let grouped = config.decoder.kv_heads < config.decoder.heads;
-        if config.family == Family::LlavaNext && grouped { Self::Mistral } else { Self::Vicuna }
+    /// The style of a checkpoint with this template. One that has no word for images is made for
+    /// texts alone, and a family's own prompt is the better reading; LLaVA's older templates take
+    /// images as part of the text.
+    pub(crate) fn with_template(config: &ModelConfig, template: &ChatTemplate) -> Self {
+        let any = matches!(config.family, Family::Llava | Family::LlavaNext);
+        if any || template.shows_images() { Self::Template } else { Self::without_template(config) }
     }
 }
 
@@ -151,10 +183,18 @@ pub(crate) fn pieces(
         (PromptStyle::Template, Some(template)) => template.render(messages, image_token),
         (PromptStyle::Template, None) => Err(Error::Template {
             file: "chat_template.jinja".into(),
-            message: "the checkpoint has none; accepted styles: vicuna, mistral, plain".into(),
+            message: format!(
+                "the checkpoint has none; accepted styles: {}",
+                STYLES[1..].iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+            ),
         }),
         (PromptStyle::Vicuna, _) => Ok(styles::vicuna(messages)),
         (PromptStyle::Mistral, _) => Ok(styles::mistral(messages)),
+        (PromptStyle::Qwen25Vl, _) => Ok(chatml::QWEN2_5_VL.pieces(messages)),
+        (PromptStyle::Qwen3Vl, _) => Ok(chatml::QWEN3_VL.pieces(messages)),
+        (PromptStyle::Qwen35, _) => Ok(chatml::QWEN3_5.pieces(messages)),
+        (PromptStyle::InternVl, _) => Ok(chatml::INTERNVL.pieces(messages)),
+        (PromptStyle::LlavaVideo, _) => Ok(chatml::LLAVA_VIDEO.pieces(messages)),
         (PromptStyle::Plain, _) => Ok(styles::plain(messages)),
     }
 }

@@ -33,6 +33,7 @@ pub struct ChatTemplate {
     environment: Environment<'static>,
     tokens: Value,
     parts: bool,
+    images: bool,
 }
 
 impl ChatTemplate {
@@ -84,6 +85,7 @@ impl ChatTemplate {
         let parts = source.contains("type")
             || source.contains("content[")
             || source.contains("['content'][");
+        let images = source.contains("image");
         let mut environment = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         environment.set_syntax(syntax.map_err(|error| fail(file, &describe(&error)))?);
@@ -105,7 +107,12 @@ impl ChatTemplate {
             "bos_token": named("bos_token"), "eos_token": named("eos_token"),
             "unk_token": named("unk_token"), "pad_token": named("pad_token"),
         });
-        Ok(Self { file: file.into(), environment, tokens, parts })
+        Ok(Self { file: file.into(), environment, tokens, parts, images })
+    }
+
+    /// Whether it has a word for images.
+    pub(super) fn shows_images(&self) -> bool {
+        self.images
     }
 
     /// Where it was found.
@@ -127,7 +134,7 @@ impl ChatTemplate {
         let pieces = self.cut(&rendered, &texts, image_token)?;
         for (index, (text, role)) in texts.iter().enumerate() {
             let mark = mark(index);
-            if !text.is_empty() && *role == Role::User && !rendered.contains(&mark) {
+            if !text.trim().is_empty() && *role == Role::User && !rendered.contains(&mark) {
                 return Err(fail(&self.file, &format!("leaves out the user's text {index}")));
             }
         }
@@ -142,10 +149,19 @@ impl ChatTemplate {
         texts: &mut Vec<(String, Role)>,
     ) -> Value {
         let mut place = |text: &str| {
-            texts.push((text.to_owned(), message.role));
             // Templates may test for an empty text; an answer's place is needed all the same.
-            let absent = text.is_empty() && message.role != Role::Assistant;
-            if absent { String::new() } else { mark(texts.len() - 1) }
+            if message.role == Role::Assistant {
+                texts.push((text.to_owned(), message.role));
+                return mark(texts.len() - 1);
+            }
+            // The space around a text is left to see, as templates may trim it.
+            let core = text.trim();
+            texts.push((core.to_owned(), message.role));
+            if core.is_empty() {
+                text.to_owned()
+            } else {
+                text.replacen(core, &mark(texts.len() - 1), 1)
+            }
         };
         if self.parts {
             let parts = message.parts.iter().map(|part| match part {
@@ -163,6 +179,8 @@ impl ChatTemplate {
         let mut values = self.tokens.clone();
         values["messages"] = Value::Array(messages.to_vec());
         values["add_generation_prompt"] = Value::Bool(true);
+        // Models that may think before they answer are asked not to, as in the paper.
+        values["enable_thinking"] = Value::Bool(false);
         let values = JinjaValue::from(Serde(values));
         let template =
             self.environment.get_template(NAME).map_err(|e| fail(&self.file, &describe(&e)))?;

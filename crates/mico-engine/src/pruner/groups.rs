@@ -1,26 +1,55 @@
 //! Running a selector on each group of an image by itself, and planning what each group keeps.
 
-use mico_select::schedule::Budget;
+use mico_select::schedule::{Budget, Schedule};
 use mico_select::{Inputs, Options, Selection, Selector, Tensor, select, split_budget};
+use mico_vision::layout::VisualLayout;
 use rayon::prelude::*;
 
 use super::{PlanRequest, Share, Stage1View};
 use crate::error::Result;
 
-/// `T` tokens of each image in one stage, split over its groups.
+/// `T` tokens of each image in one stage, split over its groups; of each frame of a video.
 pub(super) fn single_stage(request: &PlanRequest<'_>) -> Result<Vec<Share>> {
-    request
-        .images
-        .iter()
-        .map(|layout| {
-            let tokens = request.budget.tokens(layout.len())?;
-            if tokens >= layout.len() {
-                return Ok(Share::Everything);
-            }
-            let sizes = layout.group_sizes();
-            Ok(Share::Groups(split_budget(tokens, &sizes, request.policy.remainder)))
-        })
-        .collect()
+    let share = |layout: &&VisualLayout| {
+        let Some(tokens) = below(request, layout)? else { return Ok(Share::Everything) };
+        let sizes = layout.group_sizes();
+        Ok(Share::Groups(if request.per_frame {
+            sizes.into_iter().map(|size| tokens.min(size)).collect()
+        } else {
+            split_budget(tokens, &sizes, request.policy.remainder)
+        }))
+    };
+    request.images.iter().map(share).collect()
+}
+
+/// An image's schedule in two stages; nothing if its budget is no smaller than the image.
+pub(super) fn two_stages(
+    request: &PlanRequest<'_>,
+    layout: &VisualLayout,
+) -> Result<Option<Schedule>> {
+    let PlanRequest { policy, pool, .. } = *request;
+    let sizes = layout.group_sizes();
+    let tokens = request.budget.tokens(unit(request, layout))?;
+    let schedule = if request.per_frame {
+        policy.video(tokens, &sizes, pool)?
+    } else {
+        policy.image(tokens, &sizes, pool)?
+    };
+    Ok(below(request, layout)?.map(|_| schedule))
+}
+
+/// The budget in tokens, if it is smaller than what it is a budget for.
+fn below(request: &PlanRequest<'_>, layout: &VisualLayout) -> Result<Option<usize>> {
+    let unit = unit(request, layout);
+    let tokens = request.budget.tokens(unit)?;
+    Ok((tokens < unit).then_some(tokens))
+}
+
+/// Visual tokens a budget is spent on: an image's, or those of the largest frame. Newlines count:
+/// a budget that pays for them too keeps the sequence as it is.
+fn unit(request: &PlanRequest<'_>, layout: &VisualLayout) -> usize {
+    let frames = if request.per_frame { layout.groups().len().max(1) } else { 1 };
+    layout.len().div_ceil(frames)
 }
 
 /// Whether a budget is one at all, even if there is no image to spend it on.

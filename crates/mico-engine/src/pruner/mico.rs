@@ -6,7 +6,7 @@ use mico_select::methods::{self, CoverageTerm};
 use mico_select::proxies::{Proxies, Relevance, Reliability};
 use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, select};
 
-use super::groups::{check_budget, everything, select_groups};
+use super::groups::{check_budget, everything, select_groups, two_stages};
 use super::{
     Cut, Plan, PlanRequest, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View, Stage2Signals,
     Stage2View, TextAttention,
@@ -67,14 +67,12 @@ impl Pruner for Mico {
         check_budget(request.budget)?;
         let (mut shares, mut keep) = (Vec::new(), 0);
         for layout in request.images {
-            let tokens = request.budget.tokens(layout.len())?;
-            let schedule = request.policy.image(tokens, &layout.group_sizes(), request.pool)?;
-            if tokens >= layout.len() {
-                shares.push(Share::Everything);
-                keep += layout.len();
-            } else {
+            if let Some(schedule) = two_stages(request, layout)? {
                 shares.push(Share::Groups(schedule.pool));
                 keep += schedule.keep;
+            } else {
+                shares.push(Share::Everything);
+                keep += layout.len();
             }
         }
         let block = request.policy.refine_layer;

@@ -61,10 +61,12 @@ pub trait Pruner: Send + Sync + Debug {
 pub struct PlanRequest<'a> {
     /// The images' unpruned sequences and their groups.
     pub images: &'a [&'a VisualLayout],
-    /// Tokens per image.
+    /// Tokens per image, or per frame.
     pub budget: Budget,
     /// How the family turns a budget into counts.
     pub policy: Policy,
+    /// Whether the images are videos, whose budgets are per frame.
+    pub per_frame: bool,
     /// Stage-1 pool as a multiple of the budget.
     pub pool: usize,
     /// How text-to-visual attention is normalised.
@@ -103,11 +105,17 @@ pub enum Share {
 pub struct Stage1Signals {
     /// Features of the selected vision layer, before the projector.
     pub features: bool,
-    /// The class token's attention to each patch.
+    /// The attention each visual token receives in the tower: from the class token where there is
+    /// one, else the mean over all.
     pub reliability: bool,
     /// Embeddings as the decoder would take them; a rule that asks for these gets them as its
     /// features.
     pub projected: bool,
+}
+
+impl Stage1Signals {
+    /// Everything the vision side itself observes.
+    pub const OBSERVED: Self = Self { features: true, reliability: true, projected: false };
 }
 
 /// A selection after a decoder block.

@@ -1,4 +1,4 @@
-//! Reads the parity cases of `fixtures/data/llava` and compares tensors.
+//! Reads the parity cases of `fixtures/data` and compares tensors.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 use std::collections::HashMap;
@@ -17,8 +17,43 @@ use serde_json::Value;
 /// Tokens of every answer in the fixtures.
 pub(crate) const ANSWER: usize = 8;
 
+/// Folders of `fixtures/data` that hold parity cases.
+const KINDS: [&str; 4] = ["llava", "qwen", "internvl", "llava_video"];
+
+/// Every case, one of each weights first, then the other layouts.
+pub(crate) const CASES: &[&str] = &[
+    "llava15",
+    "llava15-tied",
+    "next-llama",
+    "next-mistral",
+    "qwen25",
+    "qwen25-tied",
+    "qwen3",
+    "qwen3-tied",
+    "qwen35",
+    "qwen35-tied",
+    "internvl3",
+    "internvl3-tied",
+    "video",
+    "video-even",
+    "llava15-tf5",
+    "llava15-memory",
+    "llava15-original",
+    "next-original",
+    "qwen25-memory",
+    "internvl3-original",
+    "video-onevision",
+];
+
+/// The cases that differ in more than their layout.
+pub(crate) fn weights() -> &'static [&'static str] {
+    &CASES[..14]
+}
+
 pub(crate) fn folder(case: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava").join(case)
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data");
+    let places = KINDS.iter().map(|kind| data.join(kind).join(case));
+    places.into_iter().find(|place| place.is_dir()).unwrap_or_else(|| panic!("no case {case}"))
 }
 
 /// An engine and what transformers computed with the same weights.
@@ -77,6 +112,7 @@ impl Case {
         }
         if run["packing"] == "spatial" {
             switches.set("next_packing", "spatial").unwrap();
+            switches.set("video_newline", "none").unwrap();
         }
         self.engine.set_switches(switches).unwrap();
     }
@@ -156,7 +192,30 @@ pub(crate) fn bits(tensor: &Tensor) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// The cache lengths of a trace.
-pub(crate) fn lengths(outcome: &Outcome) -> Vec<usize> {
-    outcome.trace.cache_lengths.iter().map(|length| length.unwrap()).collect()
+/// The cache lengths of a trace; none for a block that keeps a state instead.
+pub(crate) fn lengths(outcome: &Outcome) -> Vec<Option<usize>> {
+    outcome.trace.cache_lengths.clone()
+}
+
+/// The same as the fixtures write them.
+pub(crate) fn expected_lengths(value: &Value) -> Vec<Option<usize>> {
+    value.as_array().unwrap().iter().map(|v| v.as_u64().map(|v| v as usize)).collect()
+}
+
+/// Position ids as a dump has them: one row, or three.
+pub(crate) fn positions(value: &Value) -> Vec<Vec<i64>> {
+    let row = |value: &Value| -> Vec<i64> {
+        value.as_array().unwrap().iter().map(|v| v.as_i64().unwrap()).collect()
+    };
+    match value[0] {
+        Value::Array(_) => value.as_array().unwrap().iter().map(row).collect(),
+        _ => vec![row(value)],
+    }
+}
+
+/// The position ids of a dump.
+pub(crate) fn dumped_positions(outcome: &Outcome) -> Vec<Vec<i64>> {
+    let found = outcome.dump.as_ref().unwrap().get("position_ids").unwrap();
+    let rows = if found.rank() == 1 { found.unsqueeze(0).unwrap() } else { found.clone() };
+    rows.to_vec2().unwrap()
 }
