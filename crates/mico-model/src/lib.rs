@@ -57,7 +57,7 @@
 //! let run = decoder.run(2..4, &hidden, &positions.select(&kept)?, &mut caches, &[])?;
 //! let logits = decoder.logits(&run.hidden.narrow(0, 4, 1)?)?;
 //! assert_eq!(logits.dims(), [1, 100]);
-//! assert_eq!(caches.lengths(), [19, 19, 5, 5]);
+//! assert_eq!(caches.lengths(), [Some(19), Some(19), Some(5), Some(5)]);
 //! # Ok(())
 //! # }
 //! ```
@@ -84,7 +84,7 @@ mod synthetic;
 pub mod vision;
 mod weights;
 
-pub use cache::Caches;
+pub use cache::{CacheMark, Caches};
 pub use config::{Family, ModelConfig};
 pub use decoder::{Decoder, DeepStack, QkTap, RunOutput, Tap, Tokens};
 pub use error::{Error, Result};

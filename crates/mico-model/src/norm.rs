@@ -1,12 +1,12 @@
 //! The two normalisations in use.
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 
 use crate::error::Result;
 use crate::ops;
 
 /// Division by the root mean square, then a weight; the variance is taken in f32 and the weight
-/// applied in the model's own format.
+/// applied in its own format: the model's, or f32 where the weight is centred on zero.
 #[derive(Debug, Clone)]
 pub(crate) struct RmsNorm {
     weight: Tensor,
@@ -18,8 +18,15 @@ impl RmsNorm {
         Self { weight, eps }
     }
 
+    /// A norm that multiplies by `1 + weight`.
+    pub(crate) fn zero_centred(weight: &Tensor, eps: f64) -> Result<Self> {
+        Ok(Self { weight: (weight.to_dtype(DType::F32)? + 1.0)?, eps })
+    }
+
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        Ok(candle_nn::ops::rms_norm(&x.contiguous()?, &self.weight, self.eps as f32)?)
+        let wide = x.to_dtype(self.weight.dtype())?.contiguous()?;
+        let normed = candle_nn::ops::rms_norm(&wide, &self.weight, self.eps as f32)?;
+        Ok(normed.to_dtype(x.dtype())?)
     }
 }
 
@@ -38,5 +45,25 @@ impl LayerNorm {
 
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(ops::layer_norm(x, &self.weight, &self.bias, self.eps)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use candle_core::Device;
+
+    #[test]
+    fn a_weight_centred_on_zero_is_one_more() {
+        let weight = Tensor::new(&[0.0_f32, -0.25, 0.5], &Device::Cpu).unwrap();
+        let x = Tensor::new(&[[1.0_f32, -2.0, 2.0]], &Device::Cpu).unwrap();
+        let norm = RmsNorm::zero_centred(&weight, 1e-6).unwrap();
+        let root = 3.0_f32.sqrt();
+        let found = norm.forward(&x).unwrap().to_vec2::<f32>().unwrap();
+        for (f, e) in found[0].iter().zip([1.0 / root, -1.5 / root, 3.0 / root]) {
+            assert!((f - e).abs() < 1e-6);
+        }
+        let half = norm.forward(&x.to_dtype(DType::F16).unwrap()).unwrap();
+        assert_eq!(half.dtype(), DType::F16);
     }
 }

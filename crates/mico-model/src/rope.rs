@@ -46,20 +46,20 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Tables for heads of width `head_dim`.
+    /// Tables for the first `dim` numbers of a head.
     pub(crate) fn new(
         rope: RopeConfig,
-        head_dim: usize,
+        dim: usize,
         ids: Vec<Position>,
         device: &Device,
     ) -> Result<Self> {
         if ids.is_empty() {
             return Err(Error::input("positions", "0 tokens, at least 1 is needed"));
         }
-        let half = head_dim / 2;
+        let half = dim / 2;
         let frequencies: Vec<(usize, f32)> = (0..half)
             .map(|i| {
-                let frequency = 1.0 / (rope.theta as f32).powf(2.0 * i as f32 / head_dim as f32);
+                let frequency = 1.0 / (rope.theta as f32).powf(2.0 * i as f32 / dim as f32);
                 (rope.axes.axis(i), frequency / rope.factor as f32)
             })
             .collect();
@@ -88,12 +88,12 @@ impl Positions {
         self.ids.is_empty()
     }
 
-    /// `[n, head_dim / 2]`
+    /// `[n, dim / 2]`
     pub(crate) fn cos(&self) -> &Tensor {
         &self.cos
     }
 
-    /// `[n, head_dim / 2]`
+    /// `[n, dim / 2]`
     pub(crate) fn sin(&self) -> &Tensor {
         &self.sin
     }

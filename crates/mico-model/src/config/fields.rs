@@ -176,6 +176,13 @@ impl Fields {
             .transpose()
     }
 
+    /// A list of texts.
+    pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<&str>>> {
+        let Some(value) = self.get(key) else { return Ok(None) };
+        let texts = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
+        texts.map(Some).ok_or_else(|| self.wrong(key, value, "a list of strings"))
+    }
+
     /// A list of pairs of counts.
     pub(crate) fn pairs(&self, key: &str) -> Result<Option<Vec<(usize, usize)>>> {
         let Some(value) = self.get(key) else { return Ok(None) };

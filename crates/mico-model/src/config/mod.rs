@@ -6,6 +6,7 @@
 mod common;
 mod fields;
 mod internvl;
+mod linear;
 mod llava;
 mod llava_video;
 mod parts;
@@ -16,6 +17,7 @@ mod vision;
 mod vit;
 
 pub(crate) use internvl::{EOS as INTERN_EOS, IMAGE_TOKEN as INTERN_IMAGE_TOKEN};
+pub use linear::{LinearAttentionConfig, MixerKind};
 pub(crate) use llava_video::{ENDS as QWEN_ENDS, POOL as VIDEO_POOL};
 pub use parts::{Activation, AttentionBias, DecoderConfig, ProjectorConfig};
 pub(crate) use qwen::{qwen3_vision, qwen25_vision};

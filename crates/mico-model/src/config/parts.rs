@@ -1,5 +1,6 @@
 //! Settings of the parts a model is put together from, and the limits they must respect.
 
+use super::linear::{LinearAttentionConfig, MixerKind};
 use super::rope::RopeConfig;
 use crate::error::{Error, Result};
 
@@ -83,9 +84,26 @@ pub struct DecoderConfig {
     pub tied_head: bool,
     /// Attention window; longer sequences are refused, as no published model uses one.
     pub sliding_window: Option<usize>,
+    /// Whether each query head brings a gate for its output (Qwen3.5).
+    pub output_gate: bool,
+    /// Whether the RMS norms multiply by `1 + w` instead of `w` (Qwen3.5).
+    pub zero_centred_norms: bool,
+    /// The blocks that keep a recurrent state instead of keys and values (Qwen3.5).
+    pub linear_attention: Option<LinearAttentionConfig>,
 }
 
 impl DecoderConfig {
+    /// How a block (0-based) mixes tokens.
+    pub fn mixer(&self, block: usize) -> MixerKind {
+        let listed = self.linear_attention.as_ref().and_then(|linear| linear.mixers.get(block));
+        listed.copied().unwrap_or_default()
+    }
+
+    /// Leading numbers of a head that positions turn; the others stay as they are.
+    pub fn rotary_dim(&self) -> usize {
+        (self.head_dim as f64 * self.rope.partial) as usize
+    }
+
     /// Refuses sizes no decoder can have. `file` is named in the error.
     pub fn validate(&self, file: &str) -> Result<()> {
         let check = Check { file, part: "text_config" };
@@ -99,13 +117,25 @@ impl DecoderConfig {
         check.range("max_position_embeddings", self.max_positions, MAX_POSITIONS)?;
         check.divides("num_key_value_heads", self.kv_heads, "num_attention_heads", self.heads)?;
         check.divides("2", 2, "head_dim", self.head_dim)?;
-        match self.rope.axes.sections() {
-            Some(sections) if sections.iter().sum::<usize>() != self.head_dim / 2 => {
-                let half = self.head_dim / 2;
-                let message = format!("is {sections:?}, the sum must be {half}, half of head_dim");
-                Err(check.error("rope_parameters.mrope_section", message))
-            }
-            _ => Ok(()),
+        let rotary = self.rotary_dim();
+        if !(2..=self.head_dim).contains(&rotary) || !rotary.is_multiple_of(2) {
+            let (partial, dim) = (self.rope.partial, self.head_dim);
+            let message = format!(
+                "is {partial}, which turns {rotary} of {dim} numbers of a head; an even number \
+                 from 2 is needed"
+            );
+            return Err(check.error("rope_parameters.partial_rotary_factor", message));
+        }
+        if let Some(sections) = self.rope.axes.sections()
+            && sections.iter().sum::<usize>() != rotary / 2
+        {
+            let half = rotary / 2;
+            let message = format!("is {sections:?}, the sum must be {half}, half of head_dim");
+            return Err(check.error("rope_parameters.mrope_section", message));
+        }
+        match &self.linear_attention {
+            Some(linear) => linear.validate(&check, self.blocks),
+            None => Ok(()),
         }
     }
 }

@@ -12,11 +12,13 @@ pub struct RopeConfig {
     pub factor: f64,
     /// Which axis of a token's position turns which frequency.
     pub axes: RopeAxes,
+    /// Share of a head, from its beginning, that turns at all.
+    pub partial: f64,
 }
 
 impl Default for RopeConfig {
     fn default() -> Self {
-        Self { theta: 10_000.0, factor: 1.0, axes: RopeAxes::One }
+        Self { theta: 10_000.0, factor: 1.0, axes: RopeAxes::One, partial: 1.0 }
     }
 }
 
@@ -64,10 +66,11 @@ impl RopeAxes {
 }
 
 /// Reads `rope_parameters` (new style) or `rope_theta` with `rope_scaling` (old style).
-/// `interleaved` is what a file that does not say means by three sections.
-pub(super) fn rope(text: &Fields, default_theta: f64, interleaved: bool) -> Result<RopeConfig> {
-    let theta = text.positive("rope_theta")?.unwrap_or(default_theta);
-    let mut rope = RopeConfig { theta, ..RopeConfig::default() };
+/// `usual` is what a file that does not say means, `interleaved` what it means by three sections.
+pub(super) fn rope(text: &Fields, usual: RopeConfig, interleaved: bool) -> Result<RopeConfig> {
+    let theta = text.positive("rope_theta")?.unwrap_or(usual.theta);
+    let partial = text.positive("partial_rotary_factor")?.unwrap_or(usual.partial);
+    let mut rope = RopeConfig { theta, partial, ..usual };
     let inner = match text.object("rope_parameters")? {
         Some(inner) => Some(inner),
         None => text.object("rope_scaling")?,
@@ -91,6 +94,7 @@ pub(super) fn rope(text: &Fields, default_theta: f64, interleaved: bool) -> Resu
         }
     }
     rope.theta = inner.positive("rope_theta")?.unwrap_or(rope.theta);
+    rope.partial = inner.positive("partial_rotary_factor")?.unwrap_or(rope.partial);
     if let Some(sections) = inner.counts("mrope_section")? {
         let sections: [usize; 3] = sections.try_into().map_err(|found: Vec<usize>| {
             inner.error("mrope_section", format!("has {} numbers, expected 3", found.len()))

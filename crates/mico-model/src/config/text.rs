@@ -1,8 +1,9 @@
 //! The decoder's settings from `text_config` (or from the root of a flat file).
 
 use super::fields::Fields;
+use super::linear::linear_attention;
 use super::parts::{Activation, AttentionBias, DecoderConfig};
-use super::rope::rope;
+use super::rope::{RopeAxes, RopeConfig, rope};
 use crate::error::Result;
 
 /// What a file means by the settings it omits, by its `model_type`.
@@ -11,9 +12,14 @@ struct Kind {
     sizes: Option<Sizes>,
     max_positions: usize,
     eps: f64,
-    theta: f64,
+    rope: RopeConfig,
     bias: AttentionBias,
     qk_norm: bool,
+    /// Width of a head; without it the heads share the residual stream's width.
+    head_dim: Option<usize>,
+    /// Whether linear attention takes turns with full attention, whose outputs are gated, and the
+    /// norms are centred on zero.
+    hybrid: bool,
     /// Whether three rotary sections take turns unless the file says otherwise.
     interleaved: bool,
     /// Whether `sliding_window` counts only beside `use_sliding_window`.
@@ -29,6 +35,8 @@ struct Sizes {
     vocab: usize,
 }
 
+const ROPE: RopeConfig = RopeConfig { theta: 1e4, factor: 1.0, axes: RopeAxes::One, partial: 1.0 };
+
 const LLAMA: Kind = Kind {
     sizes: Some(Sizes {
         hidden: 4096,
@@ -41,9 +49,11 @@ const LLAMA: Kind = Kind {
     max_positions: 2048,
     // Every published LLaVA decoder uses this.
     eps: 1e-5,
-    theta: 1e4,
+    rope: ROPE,
     bias: AttentionBias::None,
     qk_norm: false,
+    head_dim: None,
+    hybrid: false,
     interleaved: false,
     window_flag: false,
 };
@@ -65,7 +75,7 @@ const QWEN2: Kind = Kind {
     sizes: None,
     max_positions: 32_768,
     eps: 1e-6,
-    theta: 1e6,
+    rope: RopeConfig { theta: 1e6, ..ROPE },
     bias: AttentionBias::Qkv,
     window_flag: true,
     ..LLAMA
@@ -73,14 +83,24 @@ const QWEN2: Kind = Kind {
 
 const QWEN3: Kind = Kind {
     max_positions: 128_000,
-    theta: 5e6,
+    rope: RopeConfig { theta: 5e6, ..ROPE },
     bias: AttentionBias::None,
     qk_norm: true,
+    head_dim: Some(128),
     interleaved: true,
     ..QWEN2
 };
 
-const KINDS: &str = "llama, mistral, qwen2, qwen2_5_vl_text, qwen3, qwen3_vl_text";
+const QWEN35: Kind = Kind {
+    max_positions: 32_768,
+    rope: RopeConfig { theta: 1e7, partial: 0.25, ..ROPE },
+    head_dim: Some(256),
+    hybrid: true,
+    ..QWEN3
+};
+
+const KINDS: &str =
+    "llama, mistral, qwen2, qwen2_5_vl_text, qwen3, qwen3_vl_text, qwen3_5, qwen3_5_text";
 
 fn kind(text: &Fields) -> Result<Kind> {
     Ok(match text.text("model_type")? {
@@ -88,6 +108,7 @@ fn kind(text: &Fields) -> Result<Kind> {
         Some("mistral" | "llava_mistral") => MISTRAL,
         Some("qwen2" | "llava_qwen" | "qwen2_5_vl" | "qwen2_5_vl_text") => QWEN2,
         Some("qwen3" | "qwen3_vl" | "qwen3_vl_text") => QWEN3,
+        Some("qwen3_5" | "qwen3_5_text") => QWEN35,
         Some(other) => {
             let message = format!("is `{other}`, accepted: {KINDS}");
             return Err(text.error("model_type", message));
@@ -114,7 +135,7 @@ pub(super) fn decoder(text: &Fields, tied: Option<bool>) -> Result<DecoderConfig
     let heads = size("num_attention_heads", |sizes| sizes.heads)?;
     let usual_kv_heads = kind.sizes.as_ref().and_then(|sizes| sizes.kv_heads).unwrap_or(heads);
     let kv_heads = text.usize("num_key_value_heads")?.unwrap_or(usual_kv_heads.min(heads));
-    let head_dim = match text.usize("head_dim")? {
+    let head_dim = match text.usize("head_dim")?.or(kind.head_dim) {
         Some(dim) => dim,
         None if heads > 0 && hidden_size.is_multiple_of(heads) => hidden_size / heads,
         None => {
@@ -127,21 +148,26 @@ pub(super) fn decoder(text: &Fields, tied: Option<bool>) -> Result<DecoderConfig
         _ => kind.bias,
     };
     let windowed = !kind.window_flag || text.flag("use_sliding_window")?.unwrap_or(false);
+    let blocks = size("num_hidden_layers", |sizes| sizes.blocks)?;
+    let linear = kind.hybrid.then(|| linear_attention(text, blocks)).transpose()?;
     let config = DecoderConfig {
         hidden_size,
         intermediate_size: size("intermediate_size", |sizes| sizes.intermediate)?,
-        blocks: size("num_hidden_layers", |sizes| sizes.blocks)?,
+        blocks,
         heads,
         kv_heads,
         head_dim,
         vocab_size: size("vocab_size", |sizes| sizes.vocab)?,
         max_positions: text.usize("max_position_embeddings")?.unwrap_or(kind.max_positions),
         rms_norm_eps: text.positive("rms_norm_eps")?.unwrap_or(kind.eps),
-        rope: rope(text, kind.theta, kind.interleaved)?,
+        rope: rope(text, kind.rope, kind.interleaved)?,
         attention_bias,
         qk_norm: kind.qk_norm,
         tied_head: tied.unwrap_or(false) || text.flag("tie_word_embeddings")?.unwrap_or(false),
         sliding_window: if windowed { text.usize("sliding_window")? } else { None },
+        output_gate: text.flag("attn_output_gate")?.unwrap_or(kind.hybrid),
+        zero_centred_norms: kind.hybrid,
+        linear_attention: linear,
     };
     config.validate(text.file())?;
     Ok(config)

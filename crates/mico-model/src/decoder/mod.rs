@@ -1,10 +1,13 @@
-//! One decoder for every family: Llama, Mistral, Qwen2 and Qwen3 by configuration.
+//! One decoder for every family: Llama, Mistral, Qwen2, Qwen3 and the hybrid Qwen3.5 by
+//! configuration.
 //!
 //! It runs any range of blocks on any set of tokens, so the caller can stop after block #K, drop
 //! tokens, and go on: positions are explicit, and each block's cache has its own length.
 
 mod block;
 mod deepstack;
+mod mixer;
+mod mlp;
 mod tap;
 
 pub use deepstack::DeepStack;
@@ -16,13 +19,13 @@ use candle_core::{DType, Device, Tensor};
 
 use crate::cache::{Caches, bytes_per_token};
 use crate::checkpoint::Part;
-use crate::config::DecoderConfig;
+use crate::config::{DecoderConfig, MixerKind};
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::norm::RmsNorm;
 use crate::rope::{Position, Positions};
 use crate::weights::{Builder, LinearShape};
-use block::Block;
+use block::{Block, rms_norm};
 
 /// Embedding table, blocks, final norm and output head.
 #[derive(Debug)]
@@ -63,7 +66,7 @@ impl Decoder {
         let blocks = (0..config.blocks)
             .map(|index| Block::build(b, config, index))
             .collect::<Result<Vec<_>>>()?;
-        let norm = b.rms_norm(Part::Decoder, "norm", width, config.rms_norm_eps)?;
+        let norm = rms_norm(b, config, "norm", width)?;
         let head = if config.tied_head && !b.source.contains(Part::Head, "lm_head.weight") {
             Linear::stored(embeddings.clone(), None, b.compute())
         } else {
@@ -107,14 +110,20 @@ impl Decoder {
         table + self.head.bytes() + self.blocks.iter().map(Block::bytes).sum::<usize>()
     }
 
-    /// Bytes one token takes in the cache of one block.
+    /// Whether a block (0-based) has attention that a [`Tap`] can observe; false for a block that
+    /// does not exist.
+    pub fn has_attention(&self, block: usize) -> bool {
+        block < self.blocks.len() && self.config.mixer(block) == MixerKind::FullAttention
+    }
+
+    /// Bytes one token takes in the cache of one block that keeps keys and values.
     pub fn cache_bytes_per_token(&self) -> usize {
         bytes_per_token(self.config.kv_heads, self.config.head_dim, self.compute)
     }
 
-    /// Empty caches of the right number of blocks.
+    /// Empty caches, one of the right kind for each block.
     pub fn new_caches(&self) -> Caches {
-        Caches::new(self.blocks.len())
+        Caches::of((0..self.blocks.len()).map(|block| self.config.mixer(block)))
     }
 
     /// Embeddings of token ids, `[n, d]`.
@@ -138,12 +147,12 @@ impl Decoder {
 
     /// Rotary tables for explicit positions, one per token.
     pub fn positions_at(&self, ids: Vec<Position>) -> Result<Positions> {
-        Positions::new(self.config.rope, self.config.head_dim, ids, &self.device)
+        Positions::new(self.config.rope, self.config.rotary_dim(), ids, &self.device)
     }
 
-    /// Runs the blocks of `range` (0-based, end exclusive) on `hidden` `[n, d]`, appending `n`
-    /// tokens to the cache of each. Tokens attend to what their block's cache holds and to the
-    /// tokens before them in `hidden`.
+    /// Runs the blocks of `range` (0-based, end exclusive) on `hidden` `[n, d]`; all `n` tokens
+    /// enter the cache of each. Tokens build on what their block's cache holds and on the tokens
+    /// before them in `hidden`.
     pub fn run(
         &self,
         range: Range<usize>,
@@ -166,14 +175,18 @@ impl Decoder {
         self.check(&range, tokens, caches)?;
         for tap in taps {
             tap.check(&range, tokens.positions.len())?;
+            self.check_attention(tap.block)?;
         }
         let mut found: Vec<Option<QkTap>> = taps.iter().map(|_| None).collect();
         let mut hidden = tokens.hidden.to_dtype(self.compute)?.contiguous()?;
         for index in range {
             let earlier = caches.len(index);
             let (next, tapped) = self.blocks[index].forward(&hidden, tokens.positions, caches)?;
-            for (tap, slot) in taps.iter().zip(&mut found).filter(|(tap, _)| tap.block == index) {
-                *slot = Some(tap.take(&tapped, earlier, &self.device)?);
+            if let (Some(earlier), Some(tapped)) = (earlier, tapped) {
+                let here = |(tap, _): &(&Tap, _)| tap.block == index;
+                for (tap, slot) in taps.iter().zip(&mut found).filter(here) {
+                    *slot = Some(tap.take(&tapped, earlier, &self.device)?);
+                }
             }
             hidden = match tokens.deepstack {
                 Some(deepstack) => deepstack.add(index, next)?,
@@ -227,6 +240,19 @@ impl Decoder {
         Ok(self.head.forward(&self.norm.forward(hidden)?)?.to_dtype(DType::F32)?)
     }
 
+    /// Refuses to observe attention in a block that has none.
+    fn check_attention(&self, block: usize) -> Result<()> {
+        if self.has_attention(block) {
+            return Ok(());
+        }
+        let others = (0..self.blocks.len()).filter(|&block| self.has_attention(block));
+        let others: Vec<String> = others.map(|block| format!("#{}", block + 1)).collect();
+        let others = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+        let number = block + 1;
+        let message = format!("block #{number} has no attention to observe; blocks with: {others}");
+        Err(Error::input("tap", message))
+    }
+
     fn check(&self, range: &Range<usize>, tokens: Tokens<'_>, caches: &Caches) -> Result<()> {
         let count = tokens.positions.len();
         let blocks = self.blocks.len();
@@ -238,13 +264,18 @@ impl Decoder {
             let message = format!("{} blocks, the decoder has {blocks}", caches.blocks());
             return Err(Error::input("caches", message));
         }
+        let other = |&block: &usize| caches.kind(block) != Some(self.config.mixer(block));
+        if let Some(block) = range.clone().find(other) {
+            let message = format!("block {block} keeps another kind of state than the decoder's");
+            return Err(Error::input("caches", message));
+        }
         let width = self.config.hidden_size;
         crate::error::expect_dims("hidden states", tokens.hidden, &[count, width])?;
         if let Some(deepstack) = tokens.deepstack {
             deepstack.check(count, width)?;
         }
         if let Some(window) = self.config.sliding_window {
-            let longest = range.clone().map(|b| caches.len(b)).max().unwrap_or(0);
+            let longest = range.clone().filter_map(|b| caches.len(b)).max().unwrap_or(0);
             let total = longest + count;
             if total > window {
                 let message =

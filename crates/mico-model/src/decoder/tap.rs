@@ -4,13 +4,13 @@ use std::ops::Range;
 
 use candle_core::{Device, Tensor};
 
-use super::block::Tapped;
+use super::mixer::Tapped;
 use crate::error::{Error, Result};
 
 /// A request to observe one block during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tap {
-    /// The block, 0-based (block #K of the paper is index K-1).
+    /// The block, 0-based (block #K of the paper is index K-1); it must have full attention.
     pub block: usize,
     /// Rows of the run's hidden states whose queries are wanted.
     pub query_rows: Vec<u32>,

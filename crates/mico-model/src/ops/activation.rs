@@ -52,9 +52,10 @@ impl InplaceOp2 for BiasPointwise {
     }
 }
 
-struct Gate;
+/// `silu(gate) * up` in the place of `gate`.
+struct SiluGate;
 
-impl InplaceOp2 for Gate {
+impl InplaceOp2 for SiluGate {
     fn name(&self) -> &'static str {
         "silu-gate"
     }
@@ -71,6 +72,32 @@ impl InplaceOp2 for Gate {
         gate.par_chunks_mut(CHUNK).zip(up.par_chunks(CHUNK)).for_each(|(gate, up)| {
             for (g, u) in gate.iter_mut().zip(up) {
                 *g = *g * sigmoid(*g) * u;
+            }
+        });
+        Ok(())
+    }
+}
+
+/// `x * sigmoid(gate)` in the place of `x`.
+struct SigmoidGate;
+
+impl InplaceOp2 for SigmoidGate {
+    fn name(&self) -> &'static str {
+        "sigmoid-gate"
+    }
+
+    fn cpu_fwd(
+        &self,
+        x: &mut CpuStorage,
+        x_layout: &Layout,
+        gate: &CpuStorage,
+        gate_layout: &Layout,
+    ) -> Result<()> {
+        let gate = f32_slice(gate, gate_layout, "sigmoid-gate")?;
+        let x = f32_slice_mut(x, x_layout, "sigmoid-gate")?;
+        x.par_chunks_mut(CHUNK).zip(gate.par_chunks(CHUNK)).for_each(|(x, gate)| {
+            for (x, g) in x.iter_mut().zip(gate) {
+                *x *= sigmoid(*g);
             }
         });
         Ok(())
@@ -131,10 +158,19 @@ pub(crate) fn bias_activation(
 /// `silu(gate) * up`, reusing the memory of `gate`.
 pub(crate) fn gate(gate: Tensor, up: &Tensor) -> Result<Tensor> {
     if gate.device().is_cpu() && gate.dtype() == DType::F32 {
-        gate.inplace_op2(up, &Gate)?;
+        gate.inplace_op2(up, &SiluGate)?;
         return Ok(gate);
     }
     gate.silu()? * up
+}
+
+/// `x * sigmoid(gate)`, reusing the memory of `x`.
+pub(crate) fn sigmoid_gate(x: Tensor, gate: &Tensor) -> Result<Tensor> {
+    if x.device().is_cpu() && x.dtype() == DType::F32 {
+        x.inplace_op2(gate, &SigmoidGate)?;
+        return Ok(x);
+    }
+    x * candle_nn::ops::sigmoid(gate)?
 }
 
 #[cfg(test)]
@@ -160,6 +196,9 @@ mod tests {
         }
         let found = gate(x.copy().unwrap(), &sum).unwrap();
         assert!(largest_difference(&found, &(x.silu().unwrap() * &sum).unwrap()) < 2e-5);
+        let found = sigmoid_gate(x.copy().unwrap(), &sum).unwrap();
+        let expected = (&x * candle_nn::ops::sigmoid(&sum).unwrap()).unwrap();
+        assert!(largest_difference(&found, &expected) < 2e-6);
     }
 
     fn largest_difference(a: &Tensor, b: &Tensor) -> f32 {

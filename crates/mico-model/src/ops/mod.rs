@@ -2,6 +2,7 @@
 //! operations elsewhere.
 
 mod activation;
+mod delta;
 mod half_matmul;
 mod layer_norm;
 mod panel;
@@ -9,7 +10,8 @@ mod rope;
 mod softmax;
 mod vector;
 
-pub(crate) use activation::{bias_activation, gate};
+pub(crate) use activation::{bias_activation, gate, sigmoid_gate};
+pub(crate) use delta::{DeltaRule, DeltaShape, GatedNorm, Projected};
 
 pub(crate) use half_matmul::half_matvec;
 pub(crate) use layer_norm::layer_norm;
@@ -19,10 +21,31 @@ pub(crate) use softmax::{RowSoftmax, softmax_in_place, softmax_row};
 pub(crate) use vector::dot;
 
 use candle_core::backend::BackendStorage;
-use candle_core::{CpuStorage, Layout, Result};
+use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor};
 
 /// Elements handed to one thread at a time by element-wise kernels.
 const CHUNK: usize = 1 << 14;
+
+/// Calls `run` with the numbers of some tensors in f32. Those on the CPU in that format are lent as
+/// they are, others are brought there.
+pub(crate) fn with_slices<const N: usize, T>(
+    tensors: [&Tensor; N],
+    run: impl FnOnce([&[f32]; N]) -> T,
+) -> Result<T> {
+    let mut near = Vec::with_capacity(N);
+    for tensor in tensors {
+        near.push(tensor.to_device(&Device::Cpu)?.to_dtype(DType::F32)?.contiguous()?);
+    }
+    let stored: Vec<_> = near.iter().map(Tensor::storage_and_layout).collect();
+    let mut slices = [&[][..]; N];
+    for (slice, (storage, layout)) in slices.iter_mut().zip(&stored) {
+        let Storage::Cpu(storage) = &**storage else {
+            return Err(candle_core::Error::Msg("a tensor brought to the CPU is not there".into()));
+        };
+        *slice = f32_slice(storage, layout, "slices")?;
+    }
+    Ok(run(slices))
+}
 
 /// The contiguous f32 data behind a tensor.
 fn f32_slice<'a>(storage: &'a CpuStorage, layout: &Layout, op: &'static str) -> Result<&'a [f32]> {

@@ -27,21 +27,19 @@ pub(crate) fn product(a: Rows, b: Rows, out: &mut [f32], out_stride: usize, shap
         let width = PANEL.min(columns - column);
         let mut row = 0;
         while row < rows {
-            let count = ROWS.min(rows - row);
-            let at = row * out_stride + column;
-            let out = &mut out[at..];
-            if count == ROWS && width == PANEL {
-                let lines: [&[f32]; ROWS] = std::array::from_fn(|i| a.row(row + i, depth));
-                for (i, values) in block(lines, b, column).iter().enumerate() {
-                    out[i * out_stride..][..PANEL].copy_from_slice(values);
+            let at = Block { a, b, row, column, depth };
+            let out = &mut out[row * out_stride + column..];
+            row += match rows - row {
+                _ if width < PANEL => {
+                    let values = edge(a.row(row, depth), b, column, width);
+                    out[..width].copy_from_slice(&values[..width]);
+                    1
                 }
-            } else {
-                for i in 0..count {
-                    let values = edge(a.row(row + i, depth), b, column, width);
-                    out[i * out_stride..][..width].copy_from_slice(&values[..width]);
-                }
-            }
-            row += count;
+                ROWS.. => at.write::<ROWS>(out, out_stride),
+                4.. => at.write::<4>(out, out_stride),
+                2.. => at.write::<2>(out, out_stride),
+                _ => at.write::<1>(out, out_stride),
+            };
         }
     }
 }
@@ -54,26 +52,48 @@ pub(crate) struct Shape {
     pub(crate) columns: usize,
 }
 
-/// A full register block.
-#[expect(clippy::needless_range_loop, reason = "the plain loops are what gets vectorised")]
-#[inline]
-fn block(lines: [&[f32]; ROWS], b: Rows, column: usize) -> [[f32; PANEL]; ROWS] {
-    let depth = lines[0].len();
-    let lines = lines.map(|line| &line[..depth]);
-    let mut sums = [[0.0_f32; PANEL]; ROWS];
-    for p in 0..depth {
-        let Some(values) = b.data[p * b.stride + column..].first_chunk::<PANEL>() else { break };
-        for i in 0..ROWS {
-            let factor = lines[i][p];
-            for j in 0..PANEL {
-                sums[i][j] = factor.mul_add(values[j], sums[i][j]);
-            }
-        }
-    }
-    sums
+/// Where a register block stands.
+#[derive(Clone, Copy)]
+struct Block<'a> {
+    a: Rows<'a>,
+    b: Rows<'a>,
+    row: usize,
+    column: usize,
+    depth: usize,
 }
 
-/// One row of a block that is not full.
+impl Block<'_> {
+    /// Computes `R` rows of a panel and says how many those were.
+    #[inline]
+    fn write<const R: usize>(self, out: &mut [f32], out_stride: usize) -> usize {
+        for (i, values) in self.sums::<R>().iter().enumerate() {
+            out[i * out_stride..][..PANEL].copy_from_slice(values);
+        }
+        R
+    }
+
+    #[expect(clippy::needless_range_loop, reason = "the plain loops are what gets vectorised")]
+    #[inline]
+    fn sums<const R: usize>(self) -> [[f32; PANEL]; R] {
+        let Self { a, b, row, column, depth } = self;
+        let lines: [&[f32]; R] = std::array::from_fn(|i| a.row(row + i, depth));
+        let mut sums = [[0.0_f32; PANEL]; R];
+        for p in 0..depth {
+            let Some(values) = b.data[p * b.stride + column..].first_chunk::<PANEL>() else {
+                break;
+            };
+            for i in 0..R {
+                let factor = lines[i][p];
+                for j in 0..PANEL {
+                    sums[i][j] = factor.mul_add(values[j], sums[i][j]);
+                }
+            }
+        }
+        sums
+    }
+}
+
+/// One row of a panel that is not full.
 #[inline]
 fn edge(line: &[f32], b: Rows, column: usize, width: usize) -> [f32; PANEL] {
     let mut sums = [0.0_f32; PANEL];
@@ -93,7 +113,9 @@ mod tests {
     #[test]
     fn edges_and_blocks_agree_with_the_definition() {
         let number = |i: usize| (i * 37 % 101) as f32 / 50.0 - 1.0;
-        for (rows, depth, columns) in [(6, 8, 16), (13, 5, 40), (1, 3, 7), (7, 1, 17)] {
+        for (rows, depth, columns) in
+            [(6, 8, 16), (13, 5, 40), (1, 3, 7), (7, 1, 17), (10, 9, 32), (9, 4, 16)]
+        {
             let a: Vec<f32> = (0..rows * depth).map(number).collect();
             let b: Vec<f32> = (0..depth * columns).map(|i| number(i + 5)).collect();
             let mut out = vec![f32::NAN; rows * columns];

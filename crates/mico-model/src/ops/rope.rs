@@ -28,13 +28,16 @@ impl CustomOp3 for RotateHeads {
         let cos = f32_slice(cos, cos_layout, "rotate-heads")?;
         let sin = f32_slice(sin, sin_layout, "rotate-heads")?;
         let dim = width / self.heads;
-        let half = dim / 2;
+        let half = cos_layout.shape().dims2()?.1;
         let mut out = vec![0.0_f32; x.len()];
         out.par_chunks_mut(dim * tokens).enumerate().for_each(|(head, out)| {
             for (token, out) in out.chunks_exact_mut(dim).enumerate() {
                 let x = &x[token * width + head * dim..][..dim];
                 let (cos, sin) = (&cos[token * half..][..half], &sin[token * half..][..half]);
-                let (low, high) = x.split_at(half);
+                let ((turned, rest), (out, out_rest)) =
+                    (x.split_at(2 * half), out.split_at_mut(2 * half));
+                out_rest.copy_from_slice(rest);
+                let (low, high) = turned.split_at(half);
                 let (out_low, out_high) = out.split_at_mut(half);
                 for i in 0..half {
                     out_low[i] = low[i] * cos[i] - high[i] * sin[i];
@@ -52,15 +55,26 @@ pub(crate) fn split_heads(x: &Tensor, heads: usize) -> Result<Tensor> {
     x.reshape((tokens, heads, width / heads))?.transpose(0, 1)?.contiguous()
 }
 
-/// The same, each head rotated by its token's angles (`cos`, `sin`: `[n, d/2]`; the first half of a
-/// head is paired with the second).
+/// The same, each head rotated by its token's angles (`cos`, `sin`: `[n, r/2]`): of its first `r`
+/// numbers the first half is paired with the second, the others stay as they are.
 pub(crate) fn rotate_heads(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     if x.device().is_cpu() && x.dtype() == DType::F32 {
         return x.contiguous()?.apply_op3_no_bwd(cos, sin, &RotateHeads { heads });
     }
-    let split = split_heads(x, heads)?.unsqueeze(0)?;
-    candle_nn::rotary_emb::rope(&split, &cos.to_dtype(x.dtype())?, &sin.to_dtype(x.dtype())?)?
-        .squeeze(0)
+    composed(x, heads, cos, sin)
+}
+
+/// The same out of candle's own operations, for other devices and formats.
+fn composed(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    let split = split_heads(x, heads)?;
+    let (dim, turned) = (split.dim(2)?, 2 * cos.dim(1)?);
+    let first = split.narrow(2, 0, turned)?.contiguous()?.unsqueeze(0)?;
+    let (cos, sin) = (cos.to_dtype(x.dtype())?, sin.to_dtype(x.dtype())?);
+    let first = candle_nn::rotary_emb::rope(&first, &cos, &sin)?.squeeze(0)?;
+    if turned == dim {
+        return Ok(first);
+    }
+    Tensor::cat(&[&first, &split.narrow(2, turned, dim - turned)?], 2)
 }
 
 #[cfg(test)]
@@ -72,12 +86,18 @@ mod tests {
     fn rotation_agrees_with_candle() {
         let device = Device::Cpu;
         let x = Tensor::randn(0.0_f32, 1.0, (5, 24), &device).unwrap();
-        let angles = Tensor::randn(0.0_f32, 2.0, (5, 4), &device).unwrap();
-        let (cos, sin) = (angles.cos().unwrap(), angles.sin().unwrap());
-        let found = rotate_heads(&x, 3, &cos, &sin).unwrap();
-        let split = split_heads(&x, 3).unwrap().unsqueeze(0).unwrap();
-        let expected = candle_nn::rotary_emb::rope(&split, &cos, &sin).unwrap().squeeze(0).unwrap();
-        let difference = (found - expected).unwrap().abs().unwrap().max_all().unwrap();
-        assert!(difference.to_scalar::<f32>().unwrap() < 1e-6);
+        for half in [4, 3, 1] {
+            let angles = Tensor::randn(0.0_f32, 2.0, (5, half), &device).unwrap();
+            let (cos, sin) = (angles.cos().unwrap(), angles.sin().unwrap());
+            let found = rotate_heads(&x, 3, &cos, &sin).unwrap();
+            let expected = composed(&x, 3, &cos, &sin).unwrap();
+            let difference = (&found - expected).unwrap().abs().unwrap().max_all().unwrap();
+            assert!(difference.to_scalar::<f32>().unwrap() < 1e-6);
+            let rest = |t: &Tensor| {
+                let rest = t.narrow(2, 2 * half, 8 - 2 * half).unwrap();
+                rest.flatten_all().unwrap().to_vec1::<f32>().unwrap()
+            };
+            assert_eq!(rest(&found), rest(&split_heads(&x, 3).unwrap()));
+        }
     }
 }

@@ -85,6 +85,9 @@ fn vicuna_7b() -> DecoderConfig {
         qk_norm: false,
         tied_head: false,
         sliding_window: None,
+        output_gate: false,
+        zero_centred_norms: false,
+        linear_attention: None,
     }
 }
 

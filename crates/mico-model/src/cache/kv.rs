@@ -1,0 +1,82 @@
+//! Keys and values of one block.
+
+use candle_core::Tensor;
+
+use crate::error::{Error, Result};
+
+/// A full buffer is replaced by one this many halves as large, so that appending token by token
+/// copies each entry a bounded number of times.
+const GROWTH_HALVES: usize = 3;
+/// Room left after the first fill for the tokens of an answer.
+const FIRST_SLACK: usize = 64;
+
+/// Keys and values of one block: `[kv_heads, length, head_dim]` each.
+///
+/// Entries once written never change: a truncated cache moves to a fresh buffer before it grows
+/// again, so views handed out earlier stay valid.
+#[derive(Debug, Default)]
+pub(super) struct KeysValues {
+    buffers: Option<(Tensor, Tensor)>,
+    capacity: usize,
+    pub(super) len: usize,
+}
+
+impl KeysValues {
+    pub(super) fn views(&self) -> Result<Option<(Tensor, Tensor)>> {
+        match &self.buffers {
+            Some((k, v)) if self.len > 0 => {
+                Ok(Some((k.narrow(1, 0, self.len)?, v.narrow(1, 0, self.len)?)))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn append(&mut self, k: &Tensor, v: &Tensor) -> Result<(Tensor, Tensor)> {
+        let (kv_heads, added, dim) = k.dims3()?;
+        let needed = self.len + added;
+        if needed > self.capacity || self.buffers.is_none() {
+            let capacity = if self.len == 0 {
+                added + FIRST_SLACK
+            } else {
+                needed.max(self.len * GROWTH_HALVES / 2)
+            };
+            let old = self.views()?;
+            let fresh = || Tensor::zeros((kv_heads, capacity, dim), k.dtype(), k.device());
+            let (new_k, new_v) = (fresh()?, fresh()?);
+            if let Some((old_k, old_v)) = old {
+                new_k.slice_set(&old_k.contiguous()?, 1, 0)?;
+                new_v.slice_set(&old_v.contiguous()?, 1, 0)?;
+            }
+            self.buffers = Some((new_k, new_v));
+            self.capacity = capacity;
+        }
+        if let Some((buffer_k, buffer_v)) = &self.buffers {
+            buffer_k.slice_set(&k.contiguous()?, 1, self.len)?;
+            buffer_v.slice_set(&v.contiguous()?, 1, self.len)?;
+        }
+        self.len = needed;
+        self.views()?.ok_or_else(|| Error::input("cache", "nothing to append"))
+    }
+
+    pub(super) fn truncate(&mut self, len: usize) {
+        if len < self.len {
+            self.len = len;
+            self.capacity = len;
+        }
+        if len == 0 {
+            self.buffers = None;
+        }
+    }
+
+    pub(super) fn copy(&self) -> Result<Self> {
+        let Some((k, v)) = self.views()? else { return Ok(Self::default()) };
+        let own = |t: Tensor| t.force_contiguous().and_then(|t| t.copy());
+        Ok(Self { buffers: Some((own(k)?, own(v)?)), capacity: self.len, len: self.len })
+    }
+
+    /// Bytes allocated, the room for growth included.
+    pub(super) fn bytes(&self) -> usize {
+        let size = |t: &Tensor| t.elem_count() * t.dtype().size_in_bytes();
+        self.buffers.as_ref().map_or(0, |(k, v)| size(k) + size(v))
+    }
+}

@@ -1,0 +1,127 @@
+//! Softmax attention over the block's keys and values.
+
+use candle_core::Tensor;
+
+use super::{Mixed, Tapped};
+use crate::attention::{AttentionInput, attention};
+use crate::cache::Caches;
+use crate::checkpoint::Part;
+use crate::config::{AttentionBias, DecoderConfig};
+use crate::decoder::block::rms_norm;
+use crate::error::Result;
+use crate::linear::Linear;
+use crate::norm::RmsNorm;
+use crate::ops;
+use crate::rope::Positions;
+use crate::weights::{Builder, LinearShape};
+
+/// Projections, optional norms per head and an optional gate on the output.
+#[derive(Debug)]
+pub(in crate::decoder) struct FullAttention {
+    block: usize,
+    heads: usize,
+    kv_heads: usize,
+    q: Linear,
+    k: Linear,
+    v: Linear,
+    output: Linear,
+    q_norm: Option<RmsNorm>,
+    k_norm: Option<RmsNorm>,
+    /// Whether `q` gives a query and a gate for each head, one after the other.
+    gated: bool,
+}
+
+impl FullAttention {
+    pub(super) fn build(b: &mut Builder, config: &DecoderConfig, block: usize) -> Result<Self> {
+        let (width, dim) = (config.hidden_size, config.head_dim);
+        let (heads, kv_heads) = (config.heads, config.kv_heads);
+        let gated = config.output_gate;
+        let qkv_bias = config.attention_bias != AttentionBias::None;
+        let output_bias = config.attention_bias == AttentionBias::All;
+        let name = |inner: &str| format!("layers.{block}.self_attn.{inner}");
+        let mut linear = |inner: &str, input, output, bias| {
+            b.linear(Part::Decoder, &name(inner), LinearShape { input, output, bias })
+        };
+        let q_width = heads * dim * if gated { 2 } else { 1 };
+        let q = linear("q_proj", width, q_width, qkv_bias)?;
+        let k = linear("k_proj", width, kv_heads * dim, qkv_bias)?;
+        let v = linear("v_proj", width, kv_heads * dim, qkv_bias)?;
+        let output = linear("o_proj", heads * dim, width, output_bias)?;
+        let mut norm = |inner: &str| {
+            config.qk_norm.then(|| rms_norm(b, config, &name(inner), dim)).transpose()
+        };
+        let (q_norm, k_norm) = (norm("q_norm")?, norm("k_norm")?);
+        Ok(Self { block, heads, kv_heads, q, k, v, output, q_norm, k_norm, gated })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        [&self.q, &self.k, &self.v, &self.output].into_iter().map(Linear::bytes).sum()
+    }
+
+    pub(super) fn forward(
+        &self,
+        tokens: Mixed<'_>,
+        caches: &mut Caches,
+    ) -> Result<(Tensor, Tapped)> {
+        let Mixed { x, positions } = tokens;
+        let (q, gate) = self.queries(x, positions)?;
+        let (k, v) = self.remember(x, positions, caches)?;
+        let input = AttentionInput { q: &q, k: &k, v: &v, causal: true };
+        let out = self.finish(&input, gate.as_ref())?;
+        Ok((out, Tapped { q, k }))
+    }
+
+    pub(super) fn forward_last(&self, tokens: Mixed<'_>, caches: &mut Caches) -> Result<Tensor> {
+        let Mixed { x, positions } = tokens;
+        let (k, v) = self.remember(x, positions, caches)?;
+        let last = positions.len() - 1;
+        let (q, gate) = self.queries(&x.narrow(0, last, 1)?, &positions.select(&[last as u32])?)?;
+        self.finish(&AttentionInput { q: &q, k: &k, v: &v, causal: true }, gate.as_ref())
+    }
+
+    /// Queries `[heads, n, d]`, and the gates of the output `[n, heads * d]` if it has any.
+    fn queries(&self, x: &Tensor, positions: &Positions) -> Result<(Tensor, Option<Tensor>)> {
+        let projected = self.q.forward(x)?;
+        let (q, gate) = if self.gated {
+            let (rows, width) = projected.dims2()?;
+            let (dim, all) = (width / self.heads / 2, width / 2);
+            let pairs = projected.reshape((rows, self.heads, 2 * dim))?;
+            let half = |at| pairs.narrow(2, at, dim)?.contiguous()?.reshape((rows, all));
+            (half(0)?, Some(half(dim)?))
+        } else {
+            (projected, None)
+        };
+        let q = per_head_norm(q, self.heads, self.q_norm.as_ref())?;
+        Ok((ops::rotate_heads(&q, self.heads, positions.cos(), positions.sin())?, gate))
+    }
+
+    /// Appends the tokens' keys and values to the cache and returns all of them.
+    fn remember(
+        &self,
+        x: &Tensor,
+        positions: &Positions,
+        caches: &mut Caches,
+    ) -> Result<(Tensor, Tensor)> {
+        let k = per_head_norm(self.k.forward(x)?, self.kv_heads, self.k_norm.as_ref())?;
+        let k = ops::rotate_heads(&k, self.kv_heads, positions.cos(), positions.sin())?;
+        let v = ops::split_heads(&self.v.forward(x)?, self.kv_heads)?;
+        caches.append(self.block, &k, &v)
+    }
+
+    fn finish(&self, input: &AttentionInput, gate: Option<&Tensor>) -> Result<Tensor> {
+        let mixed = attention(input)?;
+        let mixed = match gate {
+            Some(gate) => ops::sigmoid_gate(mixed, gate)?,
+            None => mixed,
+        };
+        self.output.forward(&mixed)
+    }
+}
+
+/// Normalises each head of each row when the model has such a norm.
+fn per_head_norm(x: Tensor, heads: usize, norm: Option<&RmsNorm>) -> Result<Tensor> {
+    let Some(norm) = norm else { return Ok(x) };
+    let (rows, width) = x.dims2()?;
+    let split = x.reshape((rows * heads, width / heads))?;
+    Ok(norm.forward(&split)?.reshape((rows, width))?)
+}

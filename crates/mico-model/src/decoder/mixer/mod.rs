@@ -1,0 +1,74 @@
+//! How a block mixes tokens: softmax attention over keys and values, or a recurrent state.
+
+mod delta;
+mod full;
+
+use candle_core::Tensor;
+
+use crate::cache::Caches;
+use crate::config::{DecoderConfig, MixerKind};
+use crate::error::Result;
+use crate::rope::Positions;
+use crate::weights::Builder;
+use delta::GatedDelta;
+use full::FullAttention;
+
+/// Queries and keys of a block as its attention used them.
+pub(super) struct Tapped {
+    pub(super) q: Tensor,
+    pub(super) k: Tensor,
+}
+
+/// The tokens a mixer works on.
+#[derive(Clone, Copy)]
+pub(super) struct Mixed<'a> {
+    /// The block's normalised input, `[n, d]`.
+    pub(super) x: &'a Tensor,
+    pub(super) positions: &'a Positions,
+}
+
+/// The mixer of a block. Whatever the kind, every token it is given enters the block's cache.
+#[derive(Debug)]
+pub(super) enum Mixer {
+    Full(Box<FullAttention>),
+    Delta(Box<GatedDelta>),
+}
+
+impl Mixer {
+    pub(super) fn build(b: &mut Builder, config: &DecoderConfig, block: usize) -> Result<Self> {
+        match (config.mixer(block), &config.linear_attention) {
+            (MixerKind::LinearAttention, Some(linear)) => {
+                Ok(Self::Delta(Box::new(GatedDelta::build(b, config, linear, block)?)))
+            }
+            _ => Ok(Self::Full(Box::new(FullAttention::build(b, config, block)?))),
+        }
+    }
+
+    /// Bytes of the matrices.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::Full(mixer) => mixer.bytes(),
+            Self::Delta(mixer) => mixer.bytes(),
+        }
+    }
+
+    /// What is added to the residual stream, `[n, d]`, and the queries and keys if there are any.
+    pub(super) fn forward(
+        &self,
+        tokens: Mixed<'_>,
+        caches: &mut Caches,
+    ) -> Result<(Tensor, Option<Tapped>)> {
+        match self {
+            Self::Full(mixer) => mixer.forward(tokens, caches).map(|(out, tap)| (out, Some(tap))),
+            Self::Delta(mixer) => Ok((mixer.forward(tokens.x, caches)?, None)),
+        }
+    }
+
+    /// The same for the last token alone, `[1, d]`.
+    pub(super) fn forward_last(&self, tokens: Mixed<'_>, caches: &mut Caches) -> Result<Tensor> {
+        match self {
+            Self::Full(mixer) => mixer.forward_last(tokens, caches),
+            Self::Delta(mixer) => mixer.forward_last(tokens.x, caches),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The gated MLP of a block.
+
+use candle_core::Tensor;
+
+use crate::checkpoint::Part;
+use crate::config::DecoderConfig;
+use crate::error::Result;
+use crate::linear::Linear;
+use crate::ops;
+use crate::weights::{Builder, LinearShape};
+
+/// `down(silu(gate(x)) * up(x))`.
+#[derive(Debug)]
+pub(super) struct Mlp {
+    gate: Linear,
+    up: Linear,
+    down: Linear,
+}
+
+impl Mlp {
+    pub(super) fn build(b: &mut Builder, config: &DecoderConfig, block: usize) -> Result<Self> {
+        let (width, inner) = (config.hidden_size, config.intermediate_size);
+        let mut linear = |name: &str, input, output| {
+            let name = format!("layers.{block}.mlp.{name}");
+            b.linear(Part::Decoder, &name, LinearShape { input, output, bias: false })
+        };
+        Ok(Self {
+            gate: linear("gate_proj", width, inner)?,
+            up: linear("up_proj", width, inner)?,
+            down: linear("down_proj", inner, width)?,
+        })
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.gate.bytes() + self.up.bytes() + self.down.bytes()
+    }
+
+    pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let gated = ops::gate(self.gate.forward(x)?, &self.up.forward(x)?)?;
+        self.down.forward(&gated)
+    }
+}

@@ -1,0 +1,121 @@
+//! The gated delta rule (Gated DeltaNet) on the CPU in f32.
+//!
+//! Each value head keeps a matrix `S` of `key_dim x value_dim`. Per token, with query `q` and key `k`
+//! of unit length (the query divided by `sqrt(key_dim)`), value `v`, and two gates:
+//!
+//! ```text
+//! S <- keep S,    d = write (v - S^T k),    S <- S + k d^T,    o = S^T q
+//! ```
+//!
+//! `keep = exp(-rate softplus(a + bias))`, `write = sigmoid(b)`. Queries, keys and values come out of a
+//! causal convolution along the tokens, one filter per channel, and a SiLU. Consecutive value heads
+//! share a key head, so a key head and its value heads are what one thread works on.
+//!
+//! One token takes a [`step`]; a run of them is worked off in [`chunk`]s, which turn most of the
+//! recurrence into matrix products.
+
+mod chunk;
+mod head;
+mod output;
+mod step;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use output::{GatedNorm, HeadOutputs};
+
+use rayon::prelude::*;
+
+use head::KeyHead;
+
+/// Sizes of the rule's heads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DeltaShape {
+    /// Tokens the convolution spans.
+    pub(crate) kernel: usize,
+    pub(crate) key_heads: usize,
+    pub(crate) key_dim: usize,
+    pub(crate) value_heads: usize,
+    pub(crate) value_dim: usize,
+}
+
+impl DeltaShape {
+    /// Channels of the convolution: queries, keys, values.
+    pub(crate) fn channels(&self) -> usize {
+        2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim
+    }
+
+    /// Numbers in the matrices of all value heads.
+    pub(crate) fn memory(&self) -> usize {
+        self.value_heads * self.key_dim * self.value_dim
+    }
+
+    /// Numbers in the window of inputs before a run that its convolution reaches back to.
+    pub(crate) fn window(&self) -> usize {
+        (self.kernel - 1) * self.channels()
+    }
+
+    fn group(&self) -> usize {
+        self.value_heads / self.key_heads
+    }
+}
+
+/// The weights of the rule.
+#[derive(Debug)]
+pub(crate) struct DeltaRule {
+    pub(crate) shape: DeltaShape,
+    /// Filters, `[kernel, channels]`, oldest token first.
+    pub(crate) filters: Vec<f32>,
+    /// How fast each value head forgets.
+    pub(crate) rate: Vec<f32>,
+    /// Added to what a token says about forgetting.
+    pub(crate) bias: Vec<f32>,
+}
+
+/// What the projections say about a run of tokens.
+#[derive(Clone, Copy)]
+pub(crate) struct Projected<'a> {
+    /// Queries, keys and values before the convolution, `[n, channels]`.
+    pub(crate) mixed: &'a [f32],
+    /// How much each value head takes in, before the sigmoid, `[n, value_heads]`.
+    pub(crate) write: &'a [f32],
+    /// How much it forgets, before the softplus, `[n, value_heads]`.
+    pub(crate) forget: &'a [f32],
+}
+
+impl DeltaRule {
+    /// Runs tokens through the rule. `window` holds the inputs before them (`[kernel - 1, channels]`)
+    /// and `memory` the matrices (`[value_heads, key_dim, value_dim]`), which are brought up to date.
+    pub(crate) fn run(
+        &self,
+        input: Projected<'_>,
+        window: &[f32],
+        memory: &mut [f32],
+    ) -> HeadOutputs {
+        let DeltaShape { key_dim, value_heads, value_dim, .. } = self.shape;
+        let tokens = input.write.len() / value_heads;
+        let group = self.shape.group();
+        let mut values = vec![0.0_f32; tokens * value_heads * value_dim];
+        values
+            .par_chunks_mut(group * tokens * value_dim)
+            .zip(memory.par_chunks_mut(group * key_dim * value_dim))
+            .enumerate()
+            .for_each(|(index, (out, memory))| {
+                let head = KeyHead { rule: self, input, window, index };
+                if tokens == 1 {
+                    step::run(&head, memory, out);
+                } else {
+                    chunk::run(&head, tokens, memory, out);
+                }
+            });
+        HeadOutputs { values, tokens, dim: value_dim }
+    }
+
+    /// The window after a run: the last `kernel - 1` inputs.
+    pub(crate) fn next_window(&self, mixed: &[f32], window: &[f32]) -> Vec<f32> {
+        let len = self.shape.window();
+        if mixed.len() >= len {
+            return mixed[mixed.len() - len..].to_vec();
+        }
+        [&window[mixed.len()..], mixed].concat()
+    }
+}
