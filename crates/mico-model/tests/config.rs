@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use mico_model::config::{Activation, AttentionBias, StoredDtype};
+use mico_model::config::{Activation, AttentionBias, MixerKind, RopeAxes, StoredDtype};
 use mico_model::{Family, ModelConfig};
 use serde_json::{Value, json};
 
@@ -92,4 +92,99 @@ fn every_layout_of_the_same_model_reads_alike() {
         assert_eq!(config.image_token_id, reference.image_token_id, "{case}");
         assert_eq!(config.eos_token_ids, reference.eos_token_ids, "{case}");
     }
+}
+
+fn hybrid(text: &Value) -> mico_model::Result<ModelConfig> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = json!({"model_type": "llava", "text_config": text});
+    fs::write(folder.path().join("config.json"), file.to_string()).unwrap();
+    ModelConfig::read(folder.path())
+}
+
+/// The published file of the 9B states its blocks one by one.
+#[test]
+fn a_hybrid_decoder_lists_its_blocks_or_their_interval() {
+    let mut text = json!({
+        "model_type": "qwen3_5_text", "attn_output_gate": true, "full_attention_interval": 4,
+        "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 8,
+        "num_attention_heads": 16, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 248_320,
+        "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128, "linear_value_head_dim": 128,
+        "linear_num_key_heads": 16, "linear_num_value_heads": 32, "rms_norm_eps": 1e-6,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 10_000_000,
+            "partial_rotary_factor": 0.25, "mrope_section": [11, 11, 10], "mrope_interleaved": true}
+    });
+    let by_interval = hybrid(&text).unwrap().decoder;
+    let linear = by_interval.linear_attention.clone().unwrap();
+    let full: Vec<usize> =
+        (0..8).filter(|&block| by_interval.mixer(block) == MixerKind::FullAttention).collect();
+    assert_eq!(full, [3, 7]);
+    assert_eq!((linear.channels(), linear.group()), (8192, 2));
+    assert_eq!((by_interval.rotary_dim(), by_interval.head_dim), (64, 256));
+    assert_eq!(by_interval.rope.axes, RopeAxes::Interleaved([11, 11, 10]));
+    assert!(by_interval.output_gate && by_interval.zero_centred_norms && by_interval.qk_norm);
+    // What the file leaves out is the same.
+    let fields = text.as_object_mut().unwrap();
+    fields.retain(|key, _| !key.starts_with("linear_") && key != "attn_output_gate");
+    for key in ["full_attention_interval", "head_dim", "rms_norm_eps"] {
+        fields.remove(key);
+    }
+    assert_eq!(hybrid(&text).unwrap().decoder, by_interval);
+    let mut names = vec!["linear_attention"; 8];
+    (names[3], names[7]) = ("full_attention", "full_attention");
+    text["layer_types"] = json!(names);
+    assert_eq!(hybrid(&text).unwrap().decoder, by_interval);
+    names[2] = "full_attention";
+    text["layer_types"] = json!(names);
+    assert_eq!(hybrid(&text).unwrap().decoder.mixer(2), MixerKind::FullAttention);
+    // The old place of the rotary share.
+    text["rope_parameters"] = json!({"rope_theta": 1e7, "mrope_section": [24, 20, 20]});
+    text["partial_rotary_factor"] = json!(0.5);
+    assert_eq!(hybrid(&text).unwrap().decoder.rotary_dim(), 128);
+}
+
+#[test]
+fn a_hybrid_decoder_that_cannot_be_is_refused_by_name() {
+    let base = json!({
+        "model_type": "qwen3_5_text", "hidden_size": 64, "intermediate_size": 96,
+        "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32,
+        "vocab_size": 128
+    });
+    hybrid(&base).unwrap();
+    for (key, value, message) in [
+        ("layer_types", json!(["full_attention"]), "layer_types` has 1 entries for 4 blocks"),
+        (
+            "layer_types",
+            json!(vec!["mamba"; 4]),
+            "layer_types` has `mamba`, accepted: full_attention",
+        ),
+        ("layer_types", json!([1, 2]), "layer_types` is [1,2], expected a list of strings"),
+        ("full_attention_interval", json!(0), "full_attention_interval` is 0"),
+        ("linear_num_key_heads", json!(12), "linear_num_value_heads` is 32, not a multiple"),
+        ("linear_key_head_dim", json!(-1), "linear_key_head_dim` is -1"),
+        ("linear_value_head_dim", json!(u64::MAX), "linear_value_head_dim` is"),
+        ("partial_rotary_factor", json!(2.0), "partial_rotary_factor` is 2"),
+        ("num_hidden_layers", json!(u64::MAX), "num_hidden_layers` is"),
+        ("attn_output_gate", json!("yes"), "attn_output_gate` is \"yes\""),
+    ] {
+        let mut text = base.clone();
+        text[key] = value;
+        let error = hybrid(&text).unwrap_err().to_string();
+        assert!(error.contains(message), "{key}: {error}");
+    }
+}
+
+/// Small Qwen3 decoders are wider in their heads than in the residual stream.
+#[test]
+fn heads_of_qwen3_are_128_wide_unless_the_file_says_otherwise() {
+    let mut text = json!({
+        "model_type": "qwen3_vl_text", "hidden_size": 2560, "intermediate_size": 9728,
+        "num_hidden_layers": 36, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "vocab_size": 151_936, "tie_word_embeddings": true
+    });
+    let config = hybrid(&text).unwrap().decoder;
+    assert!(config.tied_head && config.qk_norm && config.linear_attention.is_none());
+    assert!(!config.output_gate && !config.zero_centred_norms);
+    assert_eq!((config.head_dim, config.rotary_dim()), (128, 128));
+    text["head_dim"] = json!(64);
+    assert_eq!(hybrid(&text).unwrap().decoder.head_dim, 64);
 }
