@@ -23,7 +23,7 @@ pub(crate) struct Report<'a> {
     pub(crate) refine_layer: usize,
     pub(crate) selected: Stage1,
     pub(crate) filled: Prefilled,
-    pub(crate) cache_lengths: Vec<usize>,
+    pub(crate) cache_lengths: Vec<Option<usize>>,
     pub(crate) first_logits: LogitsTrace,
 }
 
@@ -80,7 +80,7 @@ impl Report<'_> {
             stage1: self.selected.groups.map(|groups| Stage1Trace { kept, groups }),
             stage2,
             layer_average,
-            cache_lengths: self.cache_lengths.into_iter().map(Some).collect(),
+            cache_lengths: self.cache_lengths,
             generated_ids: decoded.ids.clone(),
             text: decoded.text.clone(),
             first_logits: self.first_logits,

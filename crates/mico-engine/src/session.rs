@@ -64,8 +64,8 @@ impl Session {
         }
     }
 
-    /// Tokens each block's cache holds.
-    pub fn cache_lengths(&self) -> Vec<usize> {
+    /// Tokens each block's cache holds; `None` for blocks that keep a recurrent state.
+    pub fn cache_lengths(&self) -> Vec<Option<usize>> {
         self.caches.lengths()
     }
 
@@ -87,10 +87,10 @@ impl Session {
         turn: &TurnRequest,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
-        let before = self.caches.lengths();
+        let before = self.caches.mark();
         let outcome = self.answer(engine, turn, sink);
         if outcome.is_err() {
-            self.caches.truncate(&before)?;
+            self.caches.restore(before)?;
         }
         outcome
     }

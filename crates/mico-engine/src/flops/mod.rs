@@ -4,9 +4,9 @@
 //! whatever a kernel skips; norms, activations, indexing and sorting count nothing. One step of a
 //! dense greedy selection over `N` tokens is `3 N^2`, whatever a lazy one saves.
 
+mod decoder;
 mod vision;
 
-use mico_model::config::DecoderConfig;
 use mico_model::{Grid, ModelConfig};
 use serde::Serialize;
 
@@ -126,7 +126,8 @@ pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {
     let width = decoder.hidden_size as f64;
     let seen = vision::vision(&config.vision, work.grids, decoder.hidden_size)?;
     let feature = config.vision.feature_width() as f64;
-    let blocks = work.tokens_per_block.iter().map(|&tokens| decoder_block(decoder, tokens));
+    let blocks = work.tokens_per_block.iter().enumerate();
+    let blocks = blocks.map(|(block, &tokens)| decoder::block(decoder, block, tokens));
     let positions = match work.head {
         Head::Last => 1,
         Head::All => work.tokens_per_block.last().copied().unwrap_or(0),
@@ -148,16 +149,6 @@ pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {
         total: 0.0,
     }
     .summed())
-}
-
-/// One decoder block on `tokens` tokens.
-fn decoder_block(config: &DecoderConfig, tokens: usize) -> f64 {
-    let (tokens, width) = (tokens as f64, config.hidden_size as f64);
-    let queries = (config.heads * config.head_dim) as f64;
-    let keys = (config.kv_heads * config.head_dim) as f64;
-    let attention = 2.0 * width * queries + 2.0 * width * keys;
-    let mlp = 3.0 * width * config.intermediate_size as f64;
-    2.0 * tokens * (attention + mlp) + 4.0 * tokens * tokens * queries
 }
 
 /// All similarities of `width`-wide tokens, and a dense greedy selection on them.
@@ -257,9 +248,5 @@ mod tests {
         let (last, all) = (count(Head::Last), count(Head::All));
         assert!((last.output_head * 100.0 - all.output_head).abs() < 1e-9);
         assert_eq!(last.decoder, all.decoder);
-        // A quarter of the key and value heads: their projections shrink with them.
-        let full = DecoderConfig { kv_heads: 32, ..config.decoder.clone() };
-        let saved = decoder_block(&full, 100) - decoder_block(&config.decoder, 100);
-        assert_eq!(saved, 2.0 * 100.0 * 2.0 * 4096.0 * (3072.0));
     }
 }

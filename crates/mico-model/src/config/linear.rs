@@ -64,6 +64,11 @@ impl LinearAttentionConfig {
         2 * self.keys_width() + self.values_width()
     }
 
+    /// Numbers a block keeps: the matrices of its value heads and the convolution's window.
+    pub fn state(&self) -> usize {
+        self.values_width() * self.key_dim + self.conv_kernel.saturating_sub(1) * self.channels()
+    }
+
     /// Value heads that share a key head.
     pub fn group(&self) -> usize {
         self.value_heads / self.key_heads

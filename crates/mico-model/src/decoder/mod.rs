@@ -19,7 +19,7 @@ use candle_core::{DType, Device, Tensor};
 
 use crate::cache::{Caches, bytes_per_token};
 use crate::checkpoint::Part;
-use crate::config::{DecoderConfig, MixerKind};
+use crate::config::{DecoderConfig, LinearAttentionConfig, MixerKind};
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::norm::RmsNorm;
@@ -119,6 +119,13 @@ impl Decoder {
     /// Bytes one token takes in the cache of one block that keeps keys and values.
     pub fn cache_bytes_per_token(&self) -> usize {
         bytes_per_token(self.config.kv_heads, self.config.head_dim, self.compute)
+    }
+
+    /// Bytes of all recurrent states, which do not grow with the number of tokens.
+    pub fn state_bytes(&self) -> usize {
+        let linear = (0..self.blocks.len()).filter(|&block| !self.has_attention(block)).count();
+        let one = self.config.linear_attention.as_ref().map_or(0, LinearAttentionConfig::state);
+        linear * one * size_of::<f32>()
     }
 
     /// Empty caches, one of the right kind for each block.

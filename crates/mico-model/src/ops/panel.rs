@@ -77,6 +77,8 @@ impl Block<'_> {
     fn sums<const R: usize>(self) -> [[f32; PANEL]; R] {
         let Self { a, b, row, column, depth } = self;
         let lines: [&[f32]; R] = std::array::from_fn(|i| a.row(row + i, depth));
+        // Says once more how long they are, where the compiler can see it.
+        let lines = lines.map(|line| &line[..depth]);
         let mut sums = [[0.0_f32; PANEL]; R];
         for p in 0..depth {
             let Some(values) = b.data[p * b.stride + column..].first_chunk::<PANEL>() else {
