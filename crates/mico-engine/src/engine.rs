@@ -265,7 +265,7 @@ impl Engine {
         };
         let placeholder = self.placeholder;
         let image = image_token_text(tokenizer, placeholder);
-        let mut pieces = pieces(self.style, self.template.as_ref(), messages, &image)?;
+        let mut pieces = pieces(self.style, self.template.as_ref(), messages, &image, tail)?;
         if self.model.config().family == Family::InternVl {
             pieces = enclosed(pieces);
         }

@@ -1,5 +1,6 @@
 //! Which schedule a model follows.
 
+use mico_model::config::MixerKind;
 use mico_model::{Family, ModelConfig, Preset};
 use mico_select::round_ratio;
 use mico_select::schedule::{Policy, preset};
@@ -46,7 +47,12 @@ impl ModelSchedule {
             known.policy.layers as i128,
         );
         let most = layers.saturating_sub(1).max(1);
-        let refine_layer = usize::try_from(scaled).unwrap_or(1).clamp(1, most);
+        let wanted = usize::try_from(scaled).unwrap_or(1).clamp(1, most);
+        // Refinement reads attention, which linear blocks do not have: the nearest one that does.
+        let refine_layer = (1..=most)
+            .filter(|&block| config.decoder.mixer(block - 1) == MixerKind::FullAttention)
+            .min_by_key(|block| block.abs_diff(wanted))
+            .unwrap_or(wanted);
         let policy = Policy { layers, refine_layer, ..known.policy };
         Ok(Self { policy, preset: None, per_frame: known.per_frame })
     }

@@ -172,15 +172,19 @@ impl PromptStyle {
     }
 }
 
-/// Cuts a whole conversation into pieces in the given style.
+/// Cuts a whole conversation into pieces in the given style. With `continues`, what was answered is
+/// in caches already.
 pub(crate) fn pieces(
     style: PromptStyle,
     template: Option<&ChatTemplate>,
     messages: &[Message],
     image_token: &str,
+    continues: bool,
 ) -> Result<Vec<Piece>> {
     match (style, template) {
-        (PromptStyle::Template, Some(template)) => template.render(messages, image_token),
+        (PromptStyle::Template, Some(template)) => {
+            template.render(messages, image_token, continues)
+        }
         (PromptStyle::Template, None) => Err(Error::Template {
             file: "chat_template.jinja".into(),
             message: format!(

@@ -121,15 +121,19 @@ impl ChatTemplate {
     }
 
     /// Renders a conversation that ends with the assistant's turn to speak.
-    pub(super) fn render(&self, messages: &[Message], image_token: &str) -> Result<Vec<Piece>> {
+    /// With `continues`, what was answered is in caches already.
+    pub(super) fn render(
+        &self,
+        messages: &[Message],
+        image_token: &str,
+        continues: bool,
+    ) -> Result<Vec<Piece>> {
         let mut texts: Vec<(String, Role)> = Vec::new();
-        let masked: Vec<Value> = messages
-            .iter()
-            .map(|message| {
-                let content = self.content(message, image_token, &mut texts);
-                json!({ "role": message.role.name(), "content": content })
-            })
-            .collect();
+        let mut masked: Vec<Value> = Vec::new();
+        for message in messages {
+            let content = self.content(message, image_token, &mut texts, continues);
+            masked.push(json!({ "role": message.role.name(), "content": content }));
+        }
         let rendered = self.render_masked(&masked)?;
         let pieces = self.cut(&rendered, &texts, image_token)?;
         for (index, (text, role)) in texts.iter().enumerate() {
@@ -147,16 +151,18 @@ impl ChatTemplate {
         message: &Message,
         image_token: &str,
         texts: &mut Vec<(String, Role)>,
+        continues: bool,
     ) -> Value {
         let mut place = |text: &str| {
-            // Templates may test for an empty text; an answer's place is needed all the same.
-            if message.role == Role::Assistant {
-                texts.push((text.to_owned(), message.role));
+            // The space around a text is left to see, as templates may trim it; but not that around
+            // an answer, which the caches hold as it was given. Templates may test for an empty
+            // text; an answer's place is needed all the same.
+            let answer = message.role == Role::Assistant;
+            let core = if answer && continues { text } else { text.trim() };
+            texts.push((core.to_owned(), message.role));
+            if answer && core.is_empty() {
                 return mark(texts.len() - 1);
             }
-            // The space around a text is left to see, as templates may trim it.
-            let core = text.trim();
-            texts.push((core.to_owned(), message.role));
             if core.is_empty() {
                 text.to_owned()
             } else {

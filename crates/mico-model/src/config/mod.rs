@@ -20,7 +20,7 @@ pub(crate) use internvl::{EOS as INTERN_EOS, IMAGE_TOKEN as INTERN_IMAGE_TOKEN};
 pub use linear::{LinearAttentionConfig, MixerKind};
 pub(crate) use llava_video::{ENDS as QWEN_ENDS, POOL as VIDEO_POOL};
 pub use parts::{Activation, AttentionBias, DecoderConfig, ProjectorConfig};
-pub(crate) use qwen::{qwen3_vision, qwen25_vision};
+pub(crate) use qwen::{qwen3_vision, qwen25_vision, qwen35_vision};
 pub use rope::{RopeAxes, RopeConfig};
 pub use vision::{
     InternTiles, InternVision, LlavaVision, QwenTowerKind, QwenVision, VideoVision, VisionConfig,

@@ -60,6 +60,7 @@ pub const PRESETS: &[Preset] = &[
         refine_layer: 6,
         build: qwen::qwen3_vl_8b,
     },
+    Preset { name: "qwen3.5-9b", family: Family::Qwen35, refine_layer: 12, build: qwen::qwen35_9b },
     Preset {
         name: "internvl3-8b",
         family: Family::InternVl,

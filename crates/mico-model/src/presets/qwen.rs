@@ -1,8 +1,8 @@
 //! Qwen2.5-VL, Qwen3-VL and Qwen3.5, and the Qwen2 decoder other families use.
 
 use crate::config::{
-    AttentionBias, DecoderConfig, Family, ModelConfig, QWEN_ENDS, RopeAxes, RopeConfig,
-    VisionConfig, qwen3_vision, qwen25_vision,
+    AttentionBias, DecoderConfig, Family, LinearAttentionConfig, ModelConfig, QWEN_ENDS, RopeAxes,
+    RopeConfig, VisionConfig, qwen3_vision, qwen25_vision, qwen35_vision,
 };
 
 /// `<|image_pad|>`.
@@ -48,6 +48,47 @@ pub(super) fn qwen3_vl_8b() -> ModelConfig {
     }
 }
 
+pub(super) fn qwen35_9b() -> ModelConfig {
+    let blocks = 32;
+    let decoder = DecoderConfig {
+        hidden_size: 4096,
+        intermediate_size: 12_288,
+        blocks,
+        heads: 16,
+        kv_heads: 4,
+        head_dim: 256,
+        vocab_size: 248_320,
+        max_positions: 262_144,
+        rope: RopeConfig {
+            theta: 1e7,
+            axes: RopeAxes::Interleaved([11, 11, 10]),
+            partial: 0.25,
+            ..RopeConfig::default()
+        },
+        attention_bias: AttentionBias::None,
+        qk_norm: true,
+        output_gate: true,
+        zero_centred_norms: true,
+        linear_attention: Some(LinearAttentionConfig {
+            mixers: LinearAttentionConfig::every(4, blocks),
+            conv_kernel: 4,
+            key_heads: 16,
+            key_dim: 128,
+            value_heads: 32,
+            value_dim: 128,
+        }),
+        ..qwen2_7b()
+    };
+    ModelConfig {
+        family: Family::Qwen35,
+        vision: VisionConfig::Qwen(qwen35_vision()),
+        decoder,
+        image_token_id: 248_056,
+        eos_token_ids: vec![248_046, 248_044],
+        ..qwen25_vl_7b()
+    }
+}
+
 /// The decoder of Qwen2-7B and Qwen2.5-7B.
 pub(super) fn qwen2_7b() -> DecoderConfig {
     DecoderConfig {
@@ -65,5 +106,8 @@ pub(super) fn qwen2_7b() -> DecoderConfig {
         qk_norm: false,
         tied_head: false,
         sliding_window: None,
+        output_gate: false,
+        zero_centred_norms: false,
+        linear_attention: None,
     }
 }
