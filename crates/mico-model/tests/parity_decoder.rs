@@ -5,7 +5,8 @@ mod support;
 
 use candle_core::{D, Device, Tensor};
 use mico_model::{
-    Caches, Decoder, LoadOptions, Normalisation, Precision, Tap, text_to_visual_attention,
+    Caches, Decoder, DeepStack, LoadOptions, Normalisation, Position, Positions, Precision, Tap,
+    Tokens, VisionTaps, text_to_visual_attention,
 };
 use serde_json::Value;
 use support::{Case, largest, select, u32s, usizes};
@@ -135,19 +136,51 @@ fn half_precision_storage_computes_the_same() {
     unpruned(&Case::load_with("next-mistral", &options), 1e-5);
 }
 
+/// The run whose blocks a case dumps.
+fn dumped_run(case: &Case) -> Value {
+    let stored = |run: &&Value| case.has(&format!("{}.hidden.0", run["name"].as_str().unwrap()));
+    case.expected["unpruned"].as_array().unwrap().iter().find(stored).unwrap().clone()
+}
+
+/// Where its tokens stand: one number each, or three.
+fn stored_positions(decoder: &Decoder, run: &Value) -> Positions {
+    let stored = &run["position_ids"];
+    if stored[0].is_number() {
+        return decoder.positions(&u32s(stored)).unwrap();
+    }
+    let [time, row, column] = [0, 1, 2].map(|axis| u32s(&stored[axis]));
+    let axes = time.into_iter().zip(row).zip(column);
+    let place = |((time, row), column)| Position { time, row, column };
+    decoder.positions_at(axes.map(place).collect()).unwrap()
+}
+
 #[test]
 fn every_block_agrees() {
-    let case = Case::load("llava15");
-    let decoder = case.model.decoder();
-    let name = |k: usize| format!("portrait.unpruned-native.hidden.{k}");
-    let mut hidden = case.tensor(&name(0)).clone();
-    let positions = decoder.positions(&(0..hidden.dim(0).unwrap() as u32).collect::<Vec<_>>());
-    let positions = positions.unwrap();
-    let mut caches = decoder.new_caches();
-    for k in 0..decoder.blocks() {
-        let run = decoder.run(k..k + 1, &hidden, &positions, &mut caches, &[]).unwrap();
-        hidden = run.hidden;
-        case.check(&name(k + 1), &hidden, 1e-5);
+    for name in ["llava15", "qwen25", "qwen3", "qwen35", "internvl3", "video"] {
+        let case = Case::load(name);
+        let decoder = case.model.decoder();
+        let run = dumped_run(&case);
+        let name = |k: usize| format!("{}.hidden.{k}", run["name"].as_str().unwrap());
+        let mut hidden = case.tensor(&name(0)).clone();
+        let positions = stored_positions(decoder, &run);
+        let image = run["images"][0].as_str().unwrap();
+        let seen = case.model.encode(&case.pixels(image), VisionTaps::default()).unwrap();
+        let layers = case.model.embed(&seen).unwrap().deepstack;
+        for (index, layer) in layers.iter().enumerate() {
+            case.check(&format!("{image}.deepstack.{index}"), layer, 1e-5);
+        }
+        let placeholder = case.model.config().image_token_id;
+        let ids = u32s(&run["input_ids"]);
+        let first = ids.iter().position(|&id| id == placeholder).unwrap_or(0) as u32;
+        let visual = run["visual_tokens"].as_u64().unwrap() as u32;
+        let deepstack = DeepStack::new((first..first + visual).collect(), layers);
+        let deepstack = (!deepstack.layers().is_empty()).then_some(&deepstack);
+        let mut caches = decoder.new_caches();
+        for k in 0..decoder.blocks() {
+            let tokens = Tokens { hidden: &hidden, positions: &positions, deepstack };
+            hidden = decoder.run_tokens(k..k + 1, tokens, &mut caches, &[]).unwrap().hidden;
+            case.check(&name(k + 1), &hidden, 1e-5);
+        }
     }
 }
 

@@ -17,9 +17,17 @@ const CASES: &[&str] = &[
     "next-original",
     "qwen25",
     "qwen25-memory",
+    "qwen25-tied",
+    "qwen3",
+    "qwen3-tied",
+    "qwen35",
+    "qwen35-tied",
     "internvl3",
     "internvl3-original",
     "internvl3-tied",
+    "video",
+    "video-onevision",
+    "video-even",
 ];
 
 #[test]

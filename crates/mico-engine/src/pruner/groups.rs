@@ -1,6 +1,6 @@
 //! Running a selector on each group of an image by itself, and planning what each group keeps.
 
-use mico_select::schedule::{Budget, Schedule};
+use mico_select::schedule::{Budget, OutOfRange, Schedule};
 use mico_select::{Inputs, Options, Selection, Selector, Tensor, select, split_budget};
 use mico_vision::layout::VisualLayout;
 use rayon::prelude::*;
@@ -27,7 +27,12 @@ pub(super) fn two_stages(
     request: &PlanRequest<'_>,
     layout: &VisualLayout,
 ) -> Result<Option<Schedule>> {
-    let PlanRequest { policy, pool, .. } = *request;
+    let PlanRequest { mut policy, pool, .. } = *request;
+    let below = below(request, layout)?;
+    if below.is_none() {
+        // Nothing is to be met; the settings are looked at all the same.
+        policy.out_of_range = OutOfRange::Clip;
+    }
     let sizes = layout.group_sizes();
     let tokens = request.budget.tokens(unit(request, layout))?;
     let schedule = if request.per_frame {
@@ -35,7 +40,7 @@ pub(super) fn two_stages(
     } else {
         policy.image(tokens, &sizes, pool)?
     };
-    Ok(below(request, layout)?.map(|_| schedule))
+    Ok(below.map(|_| schedule))
 }
 
 /// The budget in tokens, if it is smaller than what it is a budget for.

@@ -49,6 +49,10 @@ impl Case {
         self.tensors.get(name).unwrap_or_else(|| panic!("{}: no {name}", self.name))
     }
 
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.tensors.contains_key(name)
+    }
+
     pub(crate) fn images(&self) -> Vec<String> {
         self.expected["images"].as_object().unwrap().keys().cloned().collect()
     }
