@@ -1,0 +1,155 @@
+//! Memory of long inputs, measured: scoring never makes a pruned run larger than the unpruned one,
+//! and no attention map of all tokens against all ever exists.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+use std::sync::Mutex;
+
+use mico_engine::pruner::Pruning;
+use mico_engine::{
+    Engine, Generation, ImageInput, Outcome, Phase, Prompt, Request, Sink, Step, Switches,
+    default_preprocessing,
+};
+use mico_model::config::{QwenTowerKind, VisionConfig};
+use mico_model::{Model, ModelConfig, Preset, SyntheticOptions};
+use mico_select::schedule::Budget;
+use mico_vision::{RgbImage, Size};
+use peak_alloc::PeakAlloc;
+
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+/// Tests that measure must not run beside each other.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const MIB: usize = 1 << 20;
+
+/// A published model's shape at a width that a test can afford.
+fn narrow(preset: &str) -> ModelConfig {
+    let mut config = Preset::find(preset).unwrap().config();
+    let decoder = &mut config.decoder;
+    decoder.hidden_size = 64;
+    decoder.intermediate_size = 128;
+    decoder.blocks = 4;
+    decoder.heads = 4;
+    decoder.kv_heads = 2;
+    decoder.head_dim = 16;
+    decoder.vocab_size = 1000;
+    decoder.max_positions = 1 << 16;
+    if let mico_model::config::RopeAxes::Chunked(sections) = &mut decoder.rope.axes {
+        *sections = [2, 3, 3];
+    }
+    config.image_token_id = 999;
+    match &mut config.vision {
+        VisionConfig::Qwen(vision) => {
+            vision.hidden_size = 32;
+            vision.intermediate_size = 48;
+            vision.blocks = 3;
+            vision.heads = 2;
+            vision.output = 64;
+            if let QwenTowerKind::Windowed { full, .. } = &mut vision.kind {
+                *full = vec![2];
+            }
+        }
+        VisionConfig::LlavaVideo(vision) => {
+            vision.tower.hidden_size = 32;
+            vision.tower.intermediate_size = 48;
+            vision.tower.blocks = 2;
+            vision.tower.heads = 2;
+        }
+        _ => panic!("no such narrow model"),
+    }
+    config
+}
+
+fn engine(preset: &str) -> Engine {
+    let config = narrow(preset);
+    let preprocessing = default_preprocessing(&config).unwrap();
+    let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
+    Engine::from_parts(model, None, preprocessing, Switches::default()).unwrap()
+}
+
+fn picture(width: u32, height: u32, seed: u32) -> RgbImage {
+    let mut state = seed | 1;
+    let mut byte = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    let size = Size::new(width, height);
+    RgbImage::new(size, (0..size.area() * 3).map(|_| byte()).collect()).unwrap()
+}
+
+/// Counts the steps it is told of.
+#[derive(Default)]
+struct Steps {
+    vision: usize,
+    prefill: usize,
+}
+
+impl Sink for Steps {
+    fn progress(&mut self, step: Step) {
+        assert!((1..=step.total).contains(&step.done));
+        match step.phase {
+            Phase::Vision => self.vision += 1,
+            Phase::Prefill => self.prefill += 1,
+        }
+    }
+}
+
+/// Runs a request and gives what it allocated at most on top of what there was.
+fn measured(engine: &Engine, request: &Request) -> (Outcome, usize) {
+    let before = ALLOCATED.current_usage();
+    ALLOCATED.reset_peak_usage();
+    let mut steps = Steps::default();
+    let outcome = engine.run(request, &mut steps).unwrap();
+    let peak = ALLOCATED.peak_usage() - before;
+    assert!(steps.vision > 1, "the tower's progress was not told");
+    assert_eq!(steps.prefill, engine.model().decoder().blocks());
+    (outcome, peak)
+}
+
+fn request(image: ImageInput) -> Request {
+    let ids: Vec<u32> = (3..23).chain([999]).chain(30..60).collect();
+    let mut request = Request::new(vec![image], Prompt::InputIds(ids));
+    request.turn.generation = Generation::greedy(2);
+    request
+}
+
+#[test]
+fn pruning_4096_tokens_of_an_image_takes_no_more_memory_than_not_pruning() {
+    let _alone = ALONE.lock();
+    let mut engine = engine("qwen2.5-vl-7b");
+    let limits = mico_engine::ImageLimits { max_pixels: Some(1 << 24), ..Default::default() };
+    engine.set_limits(limits).unwrap();
+    let mut request = request(ImageInput::Decoded(picture(64 * 28, 64 * 28, 1)));
+    let (plain, unpruned) = measured(&engine, &request);
+    assert_eq!(plain.trace.visual_tokens, 4096);
+    for tokens in [512, 128] {
+        request.pruning = Pruning::mico(Budget::Tokens(tokens));
+        let (outcome, pruned) = measured(&engine, &request);
+        assert_eq!(outcome.trace.stage1.unwrap().kept.len(), 2 * tokens);
+        println!("T={tokens}: {} MiB, unpruned {} MiB", pruned / MIB, unpruned / MIB);
+        assert!(pruned <= unpruned, "T={tokens}: {pruned} bytes, unpruned {unpruned}");
+    }
+    // One map of the tower's last block would take 2 heads x 16384 x 16384 x 4 bytes = 2 GiB.
+    assert!(unpruned < 512 * MIB, "{unpruned} bytes");
+}
+
+#[test]
+fn stage_two_of_a_64_frame_video_stays_within_the_selectors_memory() {
+    let _alone = ALONE.lock();
+    let engine = engine("llava-video-7b");
+    let frames = (0..64).map(|frame| picture(40, 30, frame)).collect();
+    let mut request = request(ImageInput::Frames(frames));
+    request.pruning = Pruning::mico(Budget::Tokens(64));
+    let (outcome, peak) = measured(&engine, &request);
+    let trace = &outcome.trace;
+    assert_eq!(trace.visual_tokens, 64 * 169);
+    assert_eq!(trace.stage1.as_ref().unwrap().groups, [128; 64]);
+    // L = 4 and K = 1: R = round((4 x 64 x 64 - 8192) / 3).
+    assert_eq!(trace.stage2.as_ref().unwrap().kept.len(), 2731);
+    assert!((trace.layer_average - 64.0).abs() < 0.01, "{}", trace.layer_average);
+    assert!(trace.seconds.stage2_select > 0.0);
+    println!("{} MiB, Stage 2 {:.2} s", peak / MIB, trace.seconds.stage2_select);
+    let limit = mico_select::Options::default().memory;
+    assert!(peak < limit + 512 * MIB, "{peak} bytes, the selector may take {limit}");
+}
