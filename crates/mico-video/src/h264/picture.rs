@@ -113,8 +113,9 @@ impl PictureDecoder {
     ) -> Result<Outcome, Problem> {
         let picture = match self.decoder.decode(stream) {
             Ok(Some(picture)) => picture,
-            Ok(None) => return Ok(Outcome::Nothing),
-            Err(error) => return Ok(Outcome::Failed(plain(&error.to_string()))),
+            // Every picture comes out at once, so this one is lost, and what refers to it too.
+            Ok(None) => return Ok(Outcome::Failed("no picture came out".into())),
+            Err(error) => return Ok(Outcome::Failed(explain(&error))),
         };
         if !wanted {
             return Ok(Outcome::Nothing);
@@ -172,6 +173,20 @@ impl PictureDecoder {
         }
         Ok(())
     }
+}
+
+/// What the decoder's bits mean.
+fn explain(error: &openh264::Error) -> String {
+    const MEANINGS: [(i64, &str); 5] = [
+        (0x4000, "the decoder is out of memory"),
+        (0x04, "its data is damaged"),
+        (0x02, "a picture it refers to is missing"),
+        (0x40, "a picture it refers to is missing"),
+        (0x10, "its parameter sets are missing or damaged"),
+    ];
+    let code = error.native_code();
+    let meaning = MEANINGS.iter().find(|(bit, _)| code & bit != 0);
+    meaning.map_or_else(|| plain(&error.to_string()), |(_, text)| (*text).to_owned())
 }
 
 fn append(stream: &mut Vec<u8>, unit: &[u8]) {

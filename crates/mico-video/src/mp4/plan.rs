@@ -30,8 +30,9 @@ impl Plan {
             let reached = runs.last().map_or(0, |run| run.end);
             let start = start_before(source, track, reached..sample + 1)?;
             match (runs.last_mut(), start) {
+                (_, Some(start)) => runs.push(start..sample + 1),
                 (Some(run), None) => run.end = sample + 1,
-                (_, start) => runs.push(start.unwrap_or(0)..sample + 1),
+                (None, None) => return Err(no_start()),
             }
         }
         Ok(Self { runs, slots })
@@ -55,6 +56,14 @@ impl Plan {
     /// Which of the wanted frames this sample is.
     pub(super) fn slot(&self, sample: usize) -> Option<usize> {
         self.slots.get(&sample).copied()
+    }
+}
+
+/// Such a track was cut out of another one at a place where its pictures refer to earlier ones.
+fn no_start() -> Problem {
+    Problem::Unsupported {
+        what: "an H.264 track that does not start with an instant refresh (IDR) picture is".into(),
+        accepted: "one that does is",
     }
 }
 

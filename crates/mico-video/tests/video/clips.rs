@@ -128,6 +128,8 @@ fn what_is_not_read_is_named() {
     );
     let interlaced = "interlaced H.264 is not supported: progressive is accepted";
     assert_eq!(of("interlaced.mp4"), interlaced);
+    let start = "an H.264 track that does not start with an instant refresh (IDR) picture is";
+    assert!(of("no-start.mp4").starts_with(start), "{}", of("no-start.mp4"));
     let sound_only = replaced(&bytes("bt709.mp4"), b"\0\0\0\0vide", b"\0\0\0\0soun");
     assert_eq!(problem(&sound_only, &options), "damaged MP4 file: there is no video track");
     let careful = VideoOptions { h264: false, ..options };
