@@ -1,0 +1,203 @@
+//! Animated GIF and WebP files.
+//!
+//! A first pass over the blocks of the file counts frames and adds up their delays without
+//! decoding a pixel; a second one decodes as far as the last frame wanted and keeps the wanted ones.
+
+mod gif;
+mod webp;
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufReader, Read, Seek};
+
+use image::codecs::gif::GifDecoder;
+use image::codecs::webp::WebPDecoder;
+use image::{AnimationDecoder, Frames, ImageDecoder, ImageResult};
+use mico_vision::decode::{AlphaMode, DecodeOptions, Limits, decode};
+use mico_vision::{RgbImage, Size};
+
+use crate::budget::at_most;
+use crate::error::{Problem, plain};
+use crate::sampling::sample_indices;
+use crate::source::Source;
+use crate::video::{Job, Progress, Video, VideoKind};
+
+/// Delays below this many milliseconds are not meant: GIF files often say 0 or 10.
+const SHORTEST_DELAY: u32 = 20;
+/// What browsers show such frames for, in milliseconds.
+const USUAL_DELAY: u32 = 100;
+/// Canvases the decoders hold at most at a time: what remains, what comes, and both combined.
+const CANVASES: u64 = 4;
+/// Bytes per pixel of a decoder's canvas.
+const CANVAS_BYTES: u64 = 4;
+
+/// What a file says about itself before a pixel is decoded.
+#[derive(Debug, PartialEq, Eq)]
+struct Outline {
+    canvas: Size,
+    /// How long each frame is shown, in milliseconds.
+    delays: Vec<u32>,
+}
+
+impl Outline {
+    /// When each frame is first shown, and how many there are per second.
+    fn clock(&self) -> (Vec<f64>, f64) {
+        let mut elapsed = 0.0;
+        let mut starts = Vec::with_capacity(self.delays.len());
+        for &delay in &self.delays {
+            starts.push(elapsed / 1000.0);
+            elapsed += f64::from(if delay < SHORTEST_DELAY { USUAL_DELAY } else { delay });
+        }
+        (starts, self.delays.len() as f64 / (elapsed / 1000.0))
+    }
+
+    /// Adds a frame, within the limit.
+    fn push(&mut self, delay: u32, most_frames: u64) -> Result<(), Problem> {
+        at_most("frames", self.delays.len() as u64 + 1, most_frames)?;
+        self.delays.push(delay);
+        Ok(())
+    }
+}
+
+/// Reads a GIF file.
+pub(crate) fn gif(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
+    let mut file = BufReader::new(source.into_file()?);
+    let outline = gif::outline(&mut file, job.budget.limits())?;
+    let film = Film { kind: VideoKind::Gif, format: "GIF", outline };
+    film.read(file, job, |file| {
+        let mut decoder = GifDecoder::new(file)?;
+        let mut limits = image::Limits::no_limits();
+        let (width, height) = decoder.dimensions();
+        limits.max_alloc = Some(Size::new(width, height).area() * CANVAS_BYTES * CANVASES);
+        decoder.set_limits(limits)?;
+        Ok(decoder.into_frames())
+    })
+}
+
+/// Reads a WebP file, animated or not.
+pub(crate) fn webp(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
+    let length = source.len();
+    let mut file = BufReader::new(source.into_file()?);
+    let Some(outline) = webp::outline(&mut file, length, job.budget.limits())? else {
+        return still_webp(file, length, job);
+    };
+    let film = Film { kind: VideoKind::WebP, format: "WebP", outline };
+    film.read(file, job, |file| Ok(WebPDecoder::new(file)?.into_frames()))
+}
+
+/// A WebP file without animation is a video of one frame.
+fn still_webp(mut file: BufReader<File>, length: u64, job: &mut Job<'_>) -> Result<Video, Problem> {
+    let limits = job.options.limits;
+    let encoded_bytes = limits.file_bytes.min(Limits::default().encoded_bytes);
+    at_most("bytes", length, encoded_bytes)?;
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.take(length).read_to_end(&mut bytes)?;
+    let limits = Limits { encoded_bytes, pixels: limits.frame_pixels, side: limits.frame_side };
+    let image = decode(&bytes, &DecodeOptions { limits, alpha: job.options.alpha })?;
+    job.budget.hold(image.size())?;
+    (job.progress)(Progress { done: 1, total: 1 });
+    let frames = vec![image];
+    let (indices, times) = (vec![0], vec![0.0]);
+    Ok(Video { kind: VideoKind::WebP, frames, indices, times, source_frames: 1, fps: 1.0 })
+}
+
+/// An animated file whose outline is known.
+struct Film {
+    kind: VideoKind,
+    format: &'static str,
+    outline: Outline,
+}
+
+impl Film {
+    fn read(
+        self,
+        mut file: BufReader<File>,
+        job: &mut Job<'_>,
+        open: impl FnOnce(BufReader<File>) -> ImageResult<Frames<'static>>,
+    ) -> Result<Video, Problem> {
+        let source_frames = self.outline.delays.len();
+        let (starts, fps) = self.outline.clock();
+        let options = job.options;
+        let indices = sample_indices(source_frames, fps, options.fps, options.max_frames);
+        let Some(&last) = indices.last() else {
+            return Err(self.damaged("there is no frame in it"));
+        };
+        let total = last + 1;
+        job.budget.foresee(total, indices.len(), self.outline.canvas)?;
+
+        file.rewind()?;
+        let mut decoded = open(file).map_err(|error| self.damaged(&error.to_string()))?;
+        let mut wanted: VecDeque<usize> = indices.iter().copied().collect();
+        let mut frames = Vec::with_capacity(indices.len());
+        for index in 0..total {
+            let canvas = match decoded.next() {
+                Some(Ok(frame)) => frame.into_buffer(),
+                Some(Err(error)) => return Err(picture(starts[index], &error.to_string())),
+                None => {
+                    return Err(picture(starts[index], "the data ends before the picture does"));
+                }
+            };
+            let size = Size::new(canvas.width(), canvas.height());
+            job.budget.decode(size)?;
+            if wanted.front() == Some(&index) {
+                wanted.pop_front();
+                job.budget.hold(size)?;
+                let data = flat(canvas.as_raw(), options.alpha);
+                frames.push(RgbImage::new(size, data).map_err(|e| self.damaged(&e.to_string()))?);
+            }
+            (job.progress)(Progress { done: index + 1, total });
+        }
+        let times = indices.iter().map(|&index| starts[index]).collect();
+        Ok(Video { kind: self.kind, frames, indices, times, source_frames, fps })
+    }
+
+    fn damaged(&self, reason: &str) -> Problem {
+        Problem::Damaged { format: self.format, reason: plain(reason) }
+    }
+}
+
+fn picture(time: f64, reason: &str) -> Problem {
+    Problem::Picture { time, reason: plain(reason) }
+}
+
+/// RGBA without its alpha channel.
+fn flat(rgba: &[u8], alpha: AlphaMode) -> Vec<u8> {
+    let mut out = Vec::with_capacity(rgba.len() / 4 * 3);
+    for pixel in rgba.chunks_exact(4) {
+        for channel in 0..3 {
+            out.push(match alpha {
+                AlphaMode::Drop => pixel[channel],
+                AlphaMode::Flatten(ground) => over(pixel[channel], ground[channel], pixel[3]),
+            });
+        }
+    }
+    out
+}
+
+/// `colour` over `ground`, rounded to nearest, as still images are flattened.
+fn over(colour: u8, ground: u8, alpha: u8) -> u8 {
+    let (colour, ground, alpha) = (u32::from(colour), u32::from(ground), u32::from(alpha));
+    ((colour * alpha + ground * (255 - alpha) + 127) / 255) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_nobody_means_count_as_a_tenth_of_a_second() {
+        let outline = Outline { canvas: Size::square(1), delays: vec![0, 10, 20, 280] };
+        let (starts, fps) = outline.clock();
+        assert_eq!(starts, [0.0, 0.1, 0.2, 0.22]);
+        assert_eq!(fps, 8.0);
+    }
+
+    #[test]
+    fn transparency_shows_the_ground() {
+        let rgba = [10, 20, 30, 0, 10, 20, 30, 255, 0, 0, 0, 128];
+        let flattened = flat(&rgba, AlphaMode::default());
+        assert_eq!(flattened, [255, 255, 255, 10, 20, 30, 127, 127, 127]);
+        assert_eq!(flat(&rgba, AlphaMode::Drop)[..3], [10, 20, 30]);
+    }
+}

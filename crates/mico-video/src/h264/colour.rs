@@ -1,0 +1,170 @@
+//! From Y, U and V to RGB, in libswscale's arithmetic.
+//!
+//! A colour is a weighted sum of the three components. libswscale (its x86 code, which is what made
+//! the frames of published results) rounds every weight to 13 bits and every *product* down, so that
+//! colours come out about one level darker than rounding the sum would give. It repeats chroma over
+//! the four pixels it stands for. The same is done here, so frames are equal to FFmpeg's, byte for
+//! byte.
+
+use mico_vision::{RgbImage, Size, SizeError};
+
+/// How the numbers of a stream mean colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Colour {
+    /// Components run from 0 to 255 instead of from 16 to 235 (240).
+    pub(super) full_range: bool,
+    /// The standard's number for the matrix.
+    pub(super) matrix: u32,
+}
+
+impl Default for Colour {
+    fn default() -> Self {
+        Self { full_range: false, matrix: Self::UNSPECIFIED }
+    }
+}
+
+/// The three planes of a picture; chroma has half the width and height.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Planes<'a> {
+    pub(super) y: &'a [u8],
+    pub(super) u: &'a [u8],
+    pub(super) v: &'a [u8],
+    /// Bytes from one row of Y to the next.
+    pub(super) luma_stride: usize,
+    /// Bytes from one row of U or V to the next.
+    pub(super) chroma_stride: usize,
+}
+
+/// Pixels to leave out on the left and at the top, both even.
+pub(super) type Corner = (usize, usize);
+
+impl Planes<'_> {
+    /// `width` pixels of each plane from (x, y) on; `None` if a plane is too short.
+    fn row(&self, (x, y): Corner, width: usize) -> Option<[&[u8]; 3]> {
+        let half = width.div_ceil(2);
+        let chroma = y / 2 * self.chroma_stride + x / 2;
+        Some([
+            self.y.get(y * self.luma_stride + x..)?.get(..width)?,
+            self.u.get(chroma..)?.get(..half)?,
+            self.v.get(chroma..)?.get(..half)?,
+        ])
+    }
+}
+
+/// Weights with 13 bits after the point.
+#[derive(Debug, PartialEq, Eq)]
+struct Weights {
+    luma: i32,
+    luma_zero: i32,
+    red_v: i32,
+    green_u: i32,
+    green_v: i32,
+    blue_u: i32,
+}
+
+impl Colour {
+    /// What the standard calls a matrix that is not told.
+    pub(super) const UNSPECIFIED: u32 = 2;
+
+    /// The share of red and of blue in luma. BT.601 if the stream does not say, whatever its size,
+    /// as libswscale has it.
+    fn luma_shares(self) -> (f64, f64) {
+        match self.matrix {
+            1 => (0.2126, 0.0722),
+            4 => (0.30, 0.11),
+            7 => (0.212, 0.087),
+            9 | 10 => (0.2627, 0.0593),
+            _ => (0.299, 0.114),
+        }
+    }
+
+    fn weights(self) -> Weights {
+        /// Weights are first written with 16 bits after the point, for limited range.
+        const POINT: f64 = 65536.0;
+        let (red, blue) = self.luma_shares();
+        let green = 1.0 - red - blue;
+        let weight = |number: f64| {
+            let fixed = (number * 255.0 / 224.0 * POINT).round() as i32;
+            // Full range takes the stretching back, rounding down.
+            if self.full_range { fixed * 224 / 255 } else { fixed }
+        };
+        let shorten = |fixed: i32| (fixed + 4) >> 3;
+        let luma = if self.full_range { 65536 } else { 65536 * 255 / 219 };
+        Weights {
+            luma: shorten(luma),
+            luma_zero: if self.full_range { 0 } else { 16 },
+            red_v: shorten(weight(2.0 * (1.0 - red))),
+            green_u: shorten(-weight(2.0 * (1.0 - blue) * blue / green)),
+            green_v: shorten(-weight(2.0 * (1.0 - red) * red / green)),
+            blue_u: shorten(weight(2.0 * (1.0 - blue))),
+        }
+    }
+}
+
+/// The picture from `corner` on as RGB; `None` if the planes are smaller than `size` says.
+pub(super) fn to_rgb(
+    planes: &Planes<'_>,
+    corner: Corner,
+    size: Size,
+    colour: Colour,
+) -> Option<Result<RgbImage, SizeError>> {
+    let weights = colour.weights();
+    let width = size.width as usize;
+    let mut data = Vec::with_capacity(width * size.height as usize * 3);
+    for y in 0..size.height as usize {
+        let [luma, u, v] = planes.row((corner.0, corner.1 + y), width)?;
+        for (two, (&u, &v)) in luma.chunks(2).zip(u.iter().zip(v)) {
+            let (u, v) = (i32::from(u) - 128, i32::from(v) - 128);
+            let red = (v * weights.red_v) >> 13;
+            let green = ((u * weights.green_u) >> 13) + ((v * weights.green_v) >> 13);
+            let blue = (u * weights.blue_u) >> 13;
+            for &luma in two {
+                let grey = ((i32::from(luma) - weights.luma_zero) * weights.luma) >> 13;
+                data.extend([red, green, blue].map(|part| (grey + part).clamp(0, 255) as u8));
+            }
+        }
+    }
+    Some(RgbImage::new(size, data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(yuv: [u8; 3], colour: Colour) -> [u8; 3] {
+        let [y, u, v] = yuv;
+        let planes = Planes { y: &[y; 4], u: &[u], v: &[v], luma_stride: 2, chroma_stride: 1 };
+        to_rgb(&planes, (0, 0), Size::new(2, 2), colour).unwrap().unwrap().pixel(1, 1).unwrap()
+    }
+
+    #[test]
+    fn black_grey_and_white() {
+        let limited = Colour::default();
+        assert_eq!(one([16, 128, 128], limited), [0; 3]);
+        assert_eq!(one([235, 128, 128], limited), [255; 3]);
+        assert_eq!(one([0, 128, 128], limited), [0; 3]);
+        let full = Colour { full_range: true, ..limited };
+        for level in [0, 1, 77, 254, 255] {
+            assert_eq!(one([level, 128, 128], full), [level; 3]);
+        }
+    }
+
+    #[test]
+    fn weights_are_those_of_the_standards() {
+        let sum = |colour: Colour| {
+            let Weights { luma, red_v, green_u, green_v, blue_u, .. } = colour.weights();
+            [luma, red_v, green_u, green_v, blue_u]
+        };
+        assert_eq!(sum(Colour::default()), [9539, 13075, -3209, -6660, 16525]);
+        let hd = Colour { matrix: 1, ..Colour::default() };
+        assert_eq!(sum(hd), [9539, 14686, -1747, -4366, 17305]);
+        let full = Colour { full_range: true, ..Colour::default() };
+        assert_eq!(sum(full), [8192, 11485, -2819, -5850, 14516]);
+    }
+
+    #[test]
+    fn planes_that_are_too_small_are_noticed() {
+        let planes = Planes { y: &[0; 4], u: &[0], v: &[], luma_stride: 2, chroma_stride: 1 };
+        assert!(to_rgb(&planes, (0, 0), Size::new(2, 2), Colour::default()).is_none());
+    }
+}

@@ -1,0 +1,195 @@
+//! Decoding with OpenH264, picture by picture.
+
+use mico_vision::{RgbImage, Size};
+use openh264::OpenH264API;
+use openh264::decoder::{Decoder, DecoderConfig, Flush};
+use openh264::formats::YUVSource;
+
+use super::colour::{Planes, to_rgb};
+use super::config::AvcConfig;
+use super::sps::{Geometry, Sps};
+use super::units::{PARTITIONS, PICTURE_SET, SEQUENCE_SET, Unit};
+use crate::budget::Budget;
+use crate::error::{Problem, plain};
+
+/// Most bytes of one picture that OpenH264 takes.
+const MAX_PICTURE_BYTES: usize = 7_077_888;
+/// Most bytes of parameter sets in front of a picture; real ones have a few dozen.
+const MAX_PARAMETER_BYTES: usize = 64 << 10;
+/// What separates units in the stream the decoder reads.
+const START_CODE: [u8; 4] = [0, 0, 0, 1];
+
+/// What came of one sample.
+#[derive(Debug)]
+pub(crate) enum Outcome {
+    /// The picture.
+    Frame(RgbImage),
+    /// No picture was wanted, or there was none.
+    Nothing,
+    /// The data is damaged.
+    Failed(String),
+}
+
+/// A decoder that takes samples in decoding order.
+pub(crate) struct PictureDecoder {
+    decoder: Decoder,
+    /// The sequence parameter set in force.
+    sps: Option<Sps>,
+    /// Parameter sets the decoder has not seen yet.
+    pending: Vec<u8>,
+}
+
+impl PictureDecoder {
+    /// A decoder for a track, its configuration checked.
+    pub(crate) fn new(config: &AvcConfig, budget: &Budget) -> Result<Self, Problem> {
+        let settings = DecoderConfig::new().flush_after_decode(Flush::NoFlush);
+        let decoder = Decoder::with_api_config(OpenH264API::from_source(), settings)
+            .map_err(|error| Problem::Io(plain(&format!("no H.264 decoder: {error}"))))?;
+        let mut new = Self { decoder, sps: None, pending: Vec::new() };
+        new.restart(config, budget)?;
+        Ok(new)
+    }
+
+    /// Size of the coded pictures, once known.
+    pub(crate) fn size(&self) -> Option<Size> {
+        self.sps.as_ref().map(|sps| sps.geometry.coded)
+    }
+
+    /// Makes the next sample start from nothing but the track's configuration.
+    pub(crate) fn restart(&mut self, config: &AvcConfig, budget: &Budget) -> Result<(), Problem> {
+        self.sps = None;
+        self.pending.clear();
+        for set in config.sequence_sets.iter().chain(&config.picture_sets) {
+            // A set without content, or with a second one hidden in it, is damage.
+            let unit = Unit::new(set).ok().flatten();
+            let unit = unit.filter(|unit| matches!(unit.kind, SEQUENCE_SET | PICTURE_SET));
+            let unit = unit.ok_or_else(|| Problem::mp4("avcC: a parameter set is none"))?;
+            self.admit(&unit, budget)?;
+        }
+        Ok(())
+    }
+
+    /// Decodes one sample. Unless `wanted`, the picture is only decoded if others refer to it.
+    pub(crate) fn decode(
+        &mut self,
+        units: &[Unit<'_>],
+        wanted: bool,
+        budget: &mut Budget,
+    ) -> Result<Outcome, Problem> {
+        let mut slices = units.iter().filter(|unit| unit.is_slice()).peekable();
+        let has_slices = slices.peek().is_some();
+        let is_needed = wanted || slices.any(|unit| unit.is_reference);
+        for unit in units.iter().filter(|u| matches!(u.kind, SEQUENCE_SET | PICTURE_SET)) {
+            self.admit(unit, budget)?;
+        }
+        if units.iter().any(|unit| PARTITIONS.contains(&unit.kind)) {
+            return Ok(Outcome::Failed("data partitioning is not supported".into()));
+        }
+        if !has_slices || !is_needed {
+            return Ok(Outcome::Nothing);
+        }
+        let Some(sps) = self.sps.clone() else {
+            return Ok(Outcome::Failed("no sequence parameter set precedes it".into()));
+        };
+        budget.decode(sps.geometry.coded)?;
+        let mut stream = std::mem::take(&mut self.pending);
+        for unit in units.iter().filter(|unit| unit.is_slice()) {
+            append(&mut stream, unit.bytes);
+        }
+        if stream.len() > MAX_PICTURE_BYTES {
+            let length = stream.len();
+            let reason = format!("{length} bytes, at most {MAX_PICTURE_BYTES} are accepted");
+            return Ok(Outcome::Failed(reason));
+        }
+        self.run(&stream, &sps, wanted, budget)
+    }
+
+    fn run(
+        &mut self,
+        stream: &[u8],
+        sps: &Sps,
+        wanted: bool,
+        budget: &mut Budget,
+    ) -> Result<Outcome, Problem> {
+        let picture = match self.decoder.decode(stream) {
+            Ok(Some(picture)) => picture,
+            // Every picture comes out at once, so this one is lost, and what refers to it too.
+            Ok(None) => return Ok(Outcome::Failed("no picture came out".into())),
+            Err(error) => return Ok(Outcome::Failed(explain(&error))),
+        };
+        if !wanted {
+            return Ok(Outcome::Nothing);
+        }
+        let Geometry { coded, left, top, shown } = sps.geometry;
+        let (width, height) = picture.dimensions();
+        if (width, height) != (coded.width as usize, coded.height as usize) {
+            let reason = format!("it is {width}x{height} where {coded} was announced");
+            return Ok(Outcome::Failed(reason));
+        }
+        budget.hold(shown)?;
+        let (luma_stride, chroma_stride, _) = picture.strides();
+        let planes =
+            Planes { y: picture.y(), u: picture.u(), v: picture.v(), luma_stride, chroma_stride };
+        Ok(match to_rgb(&planes, (left as usize, top as usize), shown, sps.colour) {
+            Some(Ok(frame)) => Outcome::Frame(frame),
+            Some(Err(error)) => Outcome::Failed(error.to_string()),
+            None => Outcome::Failed("its planes are too small".into()),
+        })
+    }
+
+    /// Takes a parameter set for the pictures that follow. Of a sequence parameter set, the decoder
+    /// gets what was understood here.
+    fn admit(&mut self, unit: &Unit<'_>, budget: &Budget) -> Result<(), Problem> {
+        if unit.kind == SEQUENCE_SET {
+            let sps = Sps::read(unit.bytes)?;
+            budget.check_size(sps.geometry.coded)?;
+            self.check_alone(&sps)?;
+            append(&mut self.pending, &sps.unit);
+            self.sps = Some(sps);
+        } else {
+            append(&mut self.pending, unit.bytes);
+        }
+        let length = self.pending.len();
+        if length > MAX_PARAMETER_BYTES {
+            let reason = format!(
+                "{length} bytes of parameter sets, at most {MAX_PARAMETER_BYTES} are accepted"
+            );
+            return Err(Problem::Damaged { format: "H.264", reason });
+        }
+        Ok(())
+    }
+
+    /// Which of several sets a picture follows is said in its own data, which is not read here; so
+    /// all must say the same.
+    fn check_alone(&self, sps: &Sps) -> Result<(), Problem> {
+        let differs = |other: &Sps| {
+            other.id != sps.id && (other.geometry, other.colour) != (sps.geometry, sps.colour)
+        };
+        if self.sps.as_ref().is_some_and(differs) {
+            return Err(Problem::Unsupported {
+                what: "H.264 with several different sequence parameter sets at a time is".into(),
+                accepted: "one is",
+            });
+        }
+        Ok(())
+    }
+}
+
+/// What the decoder's bits mean.
+fn explain(error: &openh264::Error) -> String {
+    const MEANINGS: [(i64, &str); 5] = [
+        (0x4000, "the decoder is out of memory"),
+        (0x04, "its data is damaged"),
+        (0x02, "a picture it refers to is missing"),
+        (0x40, "a picture it refers to is missing"),
+        (0x10, "its parameter sets are missing or damaged"),
+    ];
+    let code = error.native_code();
+    let meaning = MEANINGS.iter().find(|(bit, _)| code & bit != 0);
+    meaning.map_or_else(|| plain(&error.to_string()), |(_, text)| (*text).to_owned())
+}
+
+fn append(stream: &mut Vec<u8>, unit: &[u8]) {
+    stream.extend(START_CODE);
+    stream.extend(unit);
+}

@@ -1,0 +1,318 @@
+//! Sequence parameter sets: what they say about size, format and colours.
+//!
+//! The decoder never sees a file's own set. It gets one written here from what was checked, which
+//! differs in two ways:
+//!
+//! - No cropping. The decoder trusts these numbers too much (they can be negative), so pictures are
+//!   cut here.
+//! - The profile is Scalable Baseline, which has the same syntax as High. The decoder looks at the
+//!   profile for one decision that matters: pictures of the Baseline profiles it hands out at once,
+//!   others it holds back to sort them, and then does not say which is which.
+
+use mico_vision::Size;
+
+use super::bits::{BitWriter, Bits};
+use super::colour::Colour;
+use super::units::SEQUENCE_SET;
+use crate::budget::at_most;
+use crate::error::Problem;
+
+/// Pixels along a macroblock.
+const MACROBLOCK: u32 = 16;
+/// Most macroblocks of a picture that the decoder takes: level 5.2.
+const MAX_BLOCKS: u64 = 36_864;
+/// Most macroblocks along a side that the decoder takes.
+const MAX_SIDE_BLOCKS: u64 = 543;
+/// Most reference pictures the standard allows.
+const MAX_REFERENCES: u32 = 16;
+/// Profiles whose sets say more about the format.
+const HIGH_PROFILES: [u32; 13] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
+/// The aspect ratio that is spelled out.
+const EXTENDED_RATIO: u32 = 255;
+/// Profile and level the decoder is told.
+const SCALABLE_BASELINE: u64 = 83;
+const LEVEL_5_2: u64 = 52;
+/// Header of the unit the decoder gets.
+const HEADER: u8 = 0x60 | SEQUENCE_SET;
+
+/// What a sequence parameter set says.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Sps {
+    pub(super) id: u32,
+    pub(super) geometry: Geometry,
+    pub(super) colour: Colour,
+    /// The unit for the decoder.
+    pub(super) unit: Vec<u8>,
+}
+
+/// The part of a coded picture that is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Geometry {
+    /// Size of the coded picture.
+    pub(super) coded: Size,
+    /// Pixels left out on the left and at the top.
+    pub(super) left: u32,
+    pub(super) top: u32,
+    /// Size of what is shown.
+    pub(super) shown: Size,
+}
+
+impl Sps {
+    /// Reads a whole unit, the header byte first.
+    pub(super) fn read(unit: &[u8]) -> Result<Self, Problem> {
+        let mut bits = Bits::new(unit.get(1..).unwrap_or_default());
+        Self::parse(&mut bits).unwrap_or_else(|| Err(damaged("it ends too early")))
+    }
+
+    /// `None` where the data ends.
+    fn parse(bits: &mut Bits) -> Option<Result<Self, Problem>> {
+        let profile = bits.number(8)?;
+        let _constraints_and_level = bits.number(16)?;
+        let id = bits.unsigned()?;
+        let writer = BitWriter::default().number(SCALABLE_BASELINE, 8).number(LEVEL_5_2, 16);
+        let mut writer = writer.unsigned(id);
+        let start = bits.position();
+        if HIGH_PROFILES.contains(&profile) {
+            if let Err(problem) = format(bits)? {
+                return Some(Err(problem));
+            }
+        } else {
+            // 4:2:0, 8 bits, no bypass, no scaling matrices: what other profiles imply.
+            writer = writer.unsigned(1).unsigned(0).unsigned(0).number(0, 2);
+        }
+        counters(bits)?;
+        let blocks = match size(bits)? {
+            Ok(blocks) => blocks,
+            Err(problem) => return Some(Err(problem)),
+        };
+        let writer = writer.copy(bits, start..bits.position());
+        let crop = cropping(bits)?;
+        let Some(geometry) = Geometry::new(blocks, crop) else {
+            return Some(Err(damaged("cropping leaves nothing")));
+        };
+        let colour = colour(bits)?;
+        // Neither cropping nor anything about display.
+        let unit = writer.flag(false).flag(false).into_unit(HEADER);
+        Some(Ok(Self { id, geometry, colour, unit }))
+    }
+}
+
+fn damaged(reason: &str) -> Problem {
+    Problem::Damaged { format: "H.264", reason: format!("sequence parameter set: {reason}") }
+}
+
+fn unsupported(what: String, accepted: &'static str) -> Problem {
+    Problem::Unsupported { what, accepted }
+}
+
+/// Chroma format and bit depth; `None` where the data ends.
+fn format(bits: &mut Bits) -> Option<Result<(), Problem>> {
+    let chroma = bits.unsigned()?;
+    if chroma != 1 {
+        let name = ["monochrome", "4:2:0", "4:2:2", "4:4:4"].get(chroma as usize);
+        let name = name.copied().unwrap_or("unknown");
+        let what = format!("H.264 with {name} colour is");
+        return Some(Err(unsupported(what, "4:2:0 is")));
+    }
+    let depths = [bits.unsigned()?, bits.unsigned()?];
+    if depths != [0, 0] {
+        let depth = u64::from(depths[0].max(depths[1])) + 8;
+        return Some(Err(unsupported(format!("H.264 with {depth} bits is"), "8 bits are")));
+    }
+    let bypass = bits.flag()?;
+    if bypass {
+        return Some(Err(unsupported("lossless H.264 is".into(), "lossy is")));
+    }
+    if bits.flag()? {
+        for list in 0..8 {
+            if bits.flag()? {
+                skip_scaling_list(bits, if list < 6 { 16 } else { 64 })?;
+            }
+        }
+    }
+    Some(Ok(()))
+}
+
+fn skip_scaling_list(bits: &mut Bits, count: usize) -> Option<()> {
+    let (mut last, mut next) = (8, 8);
+    for _ in 0..count {
+        if next != 0 {
+            next = (last + bits.signed()?).rem_euclid(256);
+        }
+        if next != 0 {
+            last = next;
+        }
+    }
+    Some(())
+}
+
+/// Frame numbers and picture order.
+fn counters(bits: &mut Bits) -> Option<()> {
+    let _frame_number_bits = bits.unsigned()?;
+    match bits.unsigned()? {
+        0 => {
+            let _order_bits = bits.unsigned()?;
+        }
+        1 => {
+            let _always_zero = bits.flag()?;
+            let _offsets = [bits.signed()?, bits.signed()?];
+            // Every turn takes a bit, so a false count ends with the data.
+            for _ in 0..bits.unsigned()? {
+                bits.signed()?;
+            }
+        }
+        _ => {}
+    }
+    Some(())
+}
+
+/// Reference pictures and size in macroblocks; `None` where the data ends.
+fn size(bits: &mut Bits) -> Option<Result<[u32; 2], Problem>> {
+    let references = bits.unsigned()?;
+    let _gaps_allowed = bits.flag()?;
+    let sides = [bits.unsigned()?, bits.unsigned()?];
+    let progressive = bits.flag()?;
+    if !progressive {
+        return Some(Err(unsupported("interlaced H.264 is".into(), "progressive is")));
+    }
+    let _direct_inference = bits.flag()?;
+    Some(check_size(references, sides))
+}
+
+/// Takes the sides less one, as they are written.
+fn check_size(references: u32, sides: [u32; 2]) -> Result<[u32; 2], Problem> {
+    if references > MAX_REFERENCES {
+        return Err(damaged(&format!("{references} reference pictures")));
+    }
+    let [columns, rows] = sides.map(|side| u64::from(side) + 1);
+    at_most("macroblocks (16 pixels) of width", columns, MAX_SIDE_BLOCKS)?;
+    at_most("macroblocks (16 pixels) of height", rows, MAX_SIDE_BLOCKS)?;
+    at_most("macroblocks (16 x 16 pixels) in a frame", columns * rows, MAX_BLOCKS)?;
+    Ok(sides.map(|side| side + 1))
+}
+
+/// Offsets from the left, right, top and bottom, in chroma pixels.
+fn cropping(bits: &mut Bits) -> Option<[u32; 4]> {
+    let mut crop = [0; 4];
+    if bits.flag()? {
+        for side in &mut crop {
+            *side = bits.unsigned()?;
+        }
+    }
+    Some(crop)
+}
+
+impl Geometry {
+    /// `None` if cropping leaves nothing.
+    fn new([columns, rows]: [u32; 2], crop: [u32; 4]) -> Option<Self> {
+        let coded = Size::new(columns * MACROBLOCK, rows * MACROBLOCK);
+        let [left, right, top, bottom] = crop.map(|offset| offset.checked_mul(2));
+        let (left, top) = (left?, top?);
+        let rest = |side: u32, before: u32, after: u32| {
+            side.checked_sub(before)?.checked_sub(after).filter(|&left| left > 0)
+        };
+        let width = rest(coded.width, left, right?)?;
+        let height = rest(coded.height, top, bottom?)?;
+        Some(Self { coded, left, top, shown: Size::new(width, height) })
+    }
+}
+
+/// Range and matrix of the colours.
+fn colour(bits: &mut Bits) -> Option<Colour> {
+    if !bits.flag()? {
+        return Some(Colour::default());
+    }
+    if bits.flag()? && bits.number(8)? == EXTENDED_RATIO {
+        let _ratio = bits.number(32)?;
+    }
+    if bits.flag()? {
+        let _overscan = bits.flag()?;
+    }
+    if !bits.flag()? {
+        return Some(Colour::default());
+    }
+    let _video_format = bits.number(3)?;
+    let full_range = bits.flag()?;
+    let matrix = if bits.flag()? {
+        let _primaries_and_transfer = bits.number(16)?;
+        bits.number(8)?
+    } else {
+        Colour::UNSPECIFIED
+    };
+    Some(Colour { full_range, matrix })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A Baseline set of `columns` x 4 macroblocks up to the cropping.
+    fn start(references: u32, columns: u32) -> BitWriter {
+        let writer = BitWriter::default().number(66, 8).number(10, 16).unsigned(0);
+        let writer = writer.unsigned(0).unsigned(2).unsigned(references).flag(false);
+        writer.unsigned(columns - 1).unsigned(3).number(0b11, 2)
+    }
+
+    fn read(writer: BitWriter) -> Result<Sps, Problem> {
+        Sps::read(&writer.into_unit(0x67))
+    }
+
+    fn cropped_by(crop: [u32; 4]) -> Result<Sps, Problem> {
+        let writer = crop.into_iter().fold(start(1, 6).flag(true), BitWriter::unsigned);
+        read(writer.flag(false))
+    }
+
+    #[test]
+    fn cropping_is_taken_off_and_cannot_be_negative() {
+        let geometry = cropped_by([2, 1, 1, 6]).unwrap().geometry;
+        let (coded, shown) = (Size::new(96, 64), Size::new(90, 50));
+        assert_eq!(geometry, Geometry { coded, left: 4, top: 2, shown });
+        for hostile in [[48, 0, 0, 0], [u32::MAX - 1, 2, 0, 0], [0, 0, 1 << 31, 0], [0, 0, 31, 1]] {
+            let error = cropped_by(hostile).unwrap_err().to_string();
+            assert!(error.contains("cropping leaves nothing"), "{error}");
+        }
+    }
+
+    #[test]
+    fn the_decoder_gets_the_same_without_cropping() {
+        let sps = cropped_by([2, 1, 1, 6]).unwrap();
+        assert_eq!(sps.unit[..4], [0x67, 83, 0, 52]);
+        let again = Sps::read(&sps.unit).unwrap();
+        assert_eq!(again.geometry.shown, sps.geometry.coded);
+        assert_eq!(again.unit, sps.unit);
+    }
+
+    #[test]
+    fn sizes_and_references_have_limits() {
+        let set = |references, columns| read(start(references, columns).number(0, 2));
+        assert_eq!(set(16, 6).unwrap().geometry.shown, Size::new(96, 64));
+        assert!(set(17, 6).is_err());
+        let wide = set(1, 544).unwrap_err().to_string();
+        assert!(wide.contains("544 macroblocks (16 pixels) of width, at most 543"), "{wide}");
+        assert!(set(1, u32::MAX).is_err());
+    }
+
+    #[test]
+    fn colours_are_read() {
+        let vui = start(1, 6).number(0b01, 2).number(0b00, 2).flag(true).number(5, 3);
+        let vui = vui.number(0b11, 2).number(1, 8).number(1, 8).number(9, 8);
+        assert_eq!(read(vui).unwrap().colour, Colour { full_range: true, matrix: 9 });
+    }
+
+    #[test]
+    fn what_is_not_read_is_named() {
+        let high = |chroma, depth, bypass| {
+            let writer = BitWriter::default().number(100, 8).number(10, 16).unsigned(0);
+            let writer = writer.unsigned(chroma).unsigned(depth).unsigned(depth).flag(bypass);
+            read(writer).unwrap_err().to_string()
+        };
+        assert_eq!(
+            high(2, 0, false),
+            "H.264 with 4:2:2 colour is not supported: 4:2:0 is accepted"
+        );
+        assert_eq!(high(1, 2, false), "H.264 with 10 bits is not supported: 8 bits are accepted");
+        assert_eq!(high(1, 0, true), "lossless H.264 is not supported: lossy is accepted");
+        assert!(high(1, 0, false).contains("ends too early"));
+        assert!(Sps::read(&[]).is_err());
+    }
+}

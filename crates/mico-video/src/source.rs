@@ -1,0 +1,61 @@
+//! A file that is read in pieces, never as a whole.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
+
+use crate::budget::at_most;
+use crate::error::Problem;
+
+/// An open file of known length.
+#[derive(Debug)]
+pub(crate) struct Source {
+    file: File,
+    len: u64,
+}
+
+impl Source {
+    pub(crate) fn open(path: &Path, limit: u64) -> Result<Self, Problem> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        at_most("bytes", len, limit)?;
+        Ok(Self { file, len })
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The file, at its beginning.
+    pub(crate) fn into_file(mut self) -> Result<File, Problem> {
+        self.file.rewind()?;
+        Ok(self.file)
+    }
+
+    /// Replaces `buffer` by `count` bytes from `offset`. Memory grows with what the file holds, not
+    /// with what is asked for.
+    pub(crate) fn read(
+        &mut self,
+        offset: u64,
+        count: u64,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
+        buffer.clear();
+        self.file.seek(SeekFrom::Start(offset))?;
+        (&mut self.file).take(count).read_to_end(buffer)?;
+        if (buffer.len() as u64) < count {
+            return Err(Problem::Io(format!(
+                "the file ends {} bytes into the {count} bytes at {offset}",
+                buffer.len()
+            )));
+        }
+        Ok(())
+    }
+
+    /// The first bytes, up to `count`; fewer if the file has fewer.
+    pub(crate) fn start(&mut self, count: u64) -> Result<Vec<u8>, Problem> {
+        let mut bytes = Vec::new();
+        self.read(0, count.min(self.len), &mut bytes)?;
+        Ok(bytes)
+    }
+}
