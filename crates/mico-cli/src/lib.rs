@@ -25,6 +25,7 @@ pub mod size;
 pub mod tensor_file;
 pub mod threads;
 pub mod trace;
+mod visual_args;
 
 use clap::{Parser, Subcommand};
 

@@ -1,7 +1,7 @@
 //! `mico models`: what can be run.
 
 use clap::Args;
-use mico_select::schedule::PRESETS;
+use mico_model::{Family, PRESETS, Preset};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -34,33 +34,30 @@ struct Supported {
     quantised: bool,
 }
 
-/// The family of a preset, how many visual tokens its input has, and whether the engine runs it.
-fn kind(name: &str) -> (&'static str, &'static str, bool) {
-    match name {
-        "llava-1.5-7b" | "llava-1.5-13b" | "tiny" => ("llava", "576", true),
-        "llava-next-7b" | "llava-next-13b" | "llava-next-mistral-7b" => {
-            ("llava_next", "576 per view: the whole image and 2 to 4 crops", true)
-        }
-        "qwen2.5-vl-7b" => ("qwen2_5_vl", "one per 28 x 28 pixels", false),
-        "qwen3-vl-8b" => ("qwen3_vl", "one per 32 x 32 pixels", false),
-        "qwen3.5-9b" => ("qwen3_5", "one per 32 x 32 pixels", false),
-        "internvl3-8b" => ("internvl", "256 per tile, up to 12 tiles and a thumbnail", false),
-        "llava-video-7b" => ("llava_video", "169 per frame, up to 64 frames", false),
-        _ => ("unknown", "unknown", false),
+/// How many visual tokens a family's input has.
+fn tokens_rule(family: Family) -> &'static str {
+    match family {
+        Family::Llava => "576",
+        Family::LlavaNext => "576 per view: the whole image and 2 to 4 crops",
+        Family::Qwen25Vl => "one per 28 x 28 pixels",
+        Family::Qwen3Vl | Family::Qwen35 => "one per 32 x 32 pixels",
+        Family::InternVl => "256 per tile, up to 12 tiles and a thumbnail",
+        Family::LlavaVideo => "169 per frame, up to 64 frames",
     }
 }
 
 fn rows() -> Vec<Row> {
-    let row = |preset: &mico_select::schedule::Preset| {
-        let (family, visual_tokens, runs) = kind(preset.name);
-        Row {
-            name: preset.name,
-            family,
-            layers: preset.policy.layers,
-            refine_layer: preset.policy.refine_layer,
-            visual_tokens,
-            supported: Supported { image: runs, video: false, quantised: runs },
-        }
+    let row = |preset: &Preset| Row {
+        name: preset.name,
+        family: preset.family.name(),
+        layers: preset.config().decoder.blocks,
+        refine_layer: preset.refine_layer,
+        visual_tokens: tokens_rule(preset.family),
+        supported: Supported {
+            image: true,
+            video: preset.family == Family::LlavaVideo,
+            quantised: true,
+        },
     };
     PRESETS.iter().map(row).collect()
 }
@@ -71,11 +68,11 @@ pub fn run(args: &ModelsArgs) -> Result<(), Failure> {
     if args.json {
         return output::json(&rows);
     }
-    output::line("name                    family       L   K  runs  visual tokens")?;
+    output::line("name                    family       L   K  takes         visual tokens")?;
     for row in rows {
-        let runs = if row.supported.image { "yes" } else { "no" };
+        let takes = if row.supported.video { "image, video" } else { "image" };
         output::line(&format!(
-            "{:<23} {:<11} {:>2}  {:>2}  {runs:<4}  {}",
+            "{:<23} {:<11} {:>2}  {:>2}  {takes:<12}  {}",
             row.name, row.family, row.layers, row.refine_layer, row.visual_tokens
         ))?;
     }

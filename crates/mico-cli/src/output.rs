@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::progress::Waiting;
 
 /// Prints a line.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
@@ -29,10 +30,16 @@ fn written(result: std::io::Result<()>) -> Result<(), Failure> {
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
     closed: bool,
+    waiting: Waiting,
 }
 
 impl mico_engine::Sink for Streamed {
+    fn progress(&mut self, step: mico_engine::Step) {
+        self.waiting.step(step);
+    }
+
     fn text(&mut self, piece: &str) {
+        self.waiting.over();
         let mut out = std::io::stdout();
         if write!(out, "{piece}").and_then(|()| out.flush()).is_err() {
             self.closed = true;

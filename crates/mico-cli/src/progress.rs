@@ -1,6 +1,12 @@
 //! A bar for work that takes a while; drawn on terminals alone.
 
+use std::time::{Duration, Instant};
+
 use indicatif::{ProgressBar, ProgressStyle};
+use mico_engine::{Phase, Step};
+
+/// Work that is done sooner needs no bar.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// A bar that counts what has been done, with the time that is left.
 #[derive(Debug)]
@@ -31,5 +37,48 @@ impl Bar {
 impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();
+    }
+}
+
+/// Shows how far the work before an answer has come, once it takes longer than a moment.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    began: Instant,
+    bar: Option<(Phase, Bar)>,
+}
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self { began: Instant::now(), bar: None }
+    }
+}
+
+impl Waiting {
+    pub(crate) fn step(&mut self, step: Step) {
+        if self.began.elapsed() < PATIENCE {
+            return;
+        }
+        let what = match step.phase {
+            Phase::Vision => "looking",
+            Phase::Prefill => "reading the prompt",
+        };
+        if self.bar.as_ref().is_none_or(|(phase, _)| *phase != step.phase) {
+            self.bar = Some((step.phase, Bar::new(what)));
+        }
+        if let Some((_, bar)) = &self.bar {
+            bar.show(step.done, step.total);
+        }
+    }
+
+    /// The answer begins.
+    pub(crate) fn over(&mut self) {
+        self.bar = None;
+    }
+}
+
+/// Nothing but the progress.
+impl mico_engine::Sink for Waiting {
+    fn progress(&mut self, step: Step) {
+        self.step(step);
     }
 }

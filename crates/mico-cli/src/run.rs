@@ -1,32 +1,31 @@
-//! `mico run`: an answer to a question about images.
+//! `mico run`: an answer to a question about images or a video.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mico_engine::{Engine, ImageInput, Outcome, Prompt, Request, TurnRequest};
-use mico_vision::RgbImage;
-use mico_vision::overlay::{Caption, Pruned, draw_png};
+use mico_engine::{Engine, Outcome, Prompt, Request, TurnRequest};
+use mico_vision::overlay::{Caption, Clip, Pruned, draw_png, draw_video_png};
 use serde::Serialize;
 
 use crate::chat;
 use crate::failure::Failure;
 use crate::files;
 use crate::generation_args::GenerationArgs;
-use crate::images;
 use crate::model_args::ModelArgs;
 use crate::output::{self, Streamed};
+use crate::progress::Waiting;
 use crate::pruning_args::PruningArgs;
 use crate::threads::in_pool;
+use crate::visual_args::{VisualArgs, Visuals};
 
-/// Answer a question about an image.
+/// Answer a question about an image or a video.
 #[derive(Debug, Args)]
 pub struct RunArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// An image; may be given several times. One is read from standard input if there is none.
-    #[arg(long = "image", env = "MICO_IMAGE", value_name = "FILE")]
-    images: Vec<PathBuf>,
+    #[command(flatten)]
+    visuals: VisualArgs,
     #[command(flatten)]
     pruning: PruningArgs,
     #[command(flatten)]
@@ -80,14 +79,16 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
     let Some(question) = args.question.as_deref().or(interactive.then_some("")) else {
         return Err(Failure::misused("no question given"));
     };
-    let pixels = images::read(&args.images)?;
-    if pixels.is_empty() && !interactive {
+    let visuals = args.visuals.read()?;
+    if visuals.is_empty() && !interactive {
         return Err(Failure::misused("no image: give --image FILE, or one on standard input"));
     }
     let engine = args.model.open()?;
+    let visuals = visuals.for_text(&engine);
+    let images = visuals.inputs();
     let turn = TurnRequest {
-        images: pixels.iter().cloned().map(ImageInput::Decoded).collect(),
-        prompt: Prompt::question(question, pixels.len()),
+        prompt: Prompt::question(question, images.len()),
+        images,
         generation: args.generation.generation(),
         dump: false,
     };
@@ -97,14 +98,14 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
     let name = pruning.pruner.name();
     let request = Request { turn, pruning };
     let outcome = if args.json {
-        engine.run(&request, &mut ())?
+        engine.run(&request, &mut Waiting::default())?
     } else {
         let outcome = engine.run(&request, &mut Streamed::default())?;
         output::line("")?;
         outcome
     };
     if let Some(path) = &args.overlay {
-        draw(path, &pixels, &outcome, question)?;
+        draw(path, &visuals, &outcome, question)?;
     }
     if args.json {
         return output::json(&document(&outcome, name));
@@ -169,24 +170,27 @@ pub(crate) fn report(engine: &Engine, outcome: &Outcome) {
     }
 }
 
-fn draw(
-    path: &Path,
-    pixels: &[RgbImage],
-    outcome: &Outcome,
-    question: &str,
-) -> Result<(), Failure> {
-    let pruned: Vec<Pruned<'_>> = pixels
-        .iter()
-        .zip(&outcome.images)
-        .map(|(image, o)| Pruned {
-            image,
-            layout: &o.layout,
-            stage1: o.stage1.as_deref(),
-            kept: &o.kept,
-        })
-        .collect();
+fn draw(path: &Path, visuals: &Visuals, outcome: &Outcome, question: &str) -> Result<(), Failure> {
     let counts = counts(outcome);
     let caption = Caption { question, answer: &outcome.answer.text, counts: &counts };
-    let png = draw_png(&pruned, &caption).map_err(Failure::failed)?;
-    files::write("--overlay", path, &png)
+    let png = match (visuals, outcome.images.as_slice()) {
+        (Visuals::Video(frames, labels), [o]) => {
+            let (layout, stage1, kept) = (&o.layout, o.stage1.as_deref(), &o.kept);
+            draw_video_png(&Clip { frames, layout, stage1, kept, labels }, &caption)
+        }
+        (Visuals::Images(images), outcomes) => {
+            let pruned = images.iter().zip(outcomes).map(|(image, o)| Pruned {
+                image,
+                layout: &o.layout,
+                stage1: o.stage1.as_deref(),
+                kept: &o.kept,
+            });
+            draw_png(&pruned.collect::<Vec<_>>(), &caption)
+        }
+        (Visuals::Video(..), other) => {
+            let message = format!("the engine answered with {} videos, expected 1", other.len());
+            return Err(Failure::failed(message));
+        }
+    };
+    files::write("--overlay", path, &png.map_err(Failure::failed)?)
 }

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use mico_engine::{ImageInput, Outcome, Prompt, Request, TurnRequest};
+use mico_engine::{Outcome, Prompt, Request, TurnRequest};
 
 use crate::failure::Failure;
 use crate::files;
 use crate::generation_args::GenerationArgs;
-use crate::images;
 use crate::model_args::ModelArgs;
 use crate::output;
+use crate::progress::Waiting;
 use crate::pruning_args::PruningArgs;
 use crate::threads::in_pool;
+use crate::visual_args::VisualArgs;
 
 /// Run one request and tell everything that happened.
 #[derive(Debug, Args)]
@@ -20,13 +21,12 @@ use crate::threads::in_pool;
 pub struct TraceArgs {
     #[command(flatten)]
     model: ModelArgs,
-    /// An image; may be given several times. One is read from standard input if there is none.
-    #[arg(long = "image", env = "MICO_IMAGE", value_name = "FILE")]
-    images: Vec<PathBuf>,
+    #[command(flatten)]
+    visuals: VisualArgs,
     /// What to ask, put into the model's prompt.
     #[arg(long, env = "MICO_PROMPT", value_name = "TEXT")]
     prompt: Option<String>,
-    /// Raw token ids with one image placeholder per image, as a JSON list.
+    /// Raw token ids with one image placeholder per image (or per video), as a JSON list.
     #[arg(long, env = "MICO_INPUT_IDS", value_name = "[..]", value_parser = ids)]
     input_ids: Option<Ids>,
     #[command(flatten)]
@@ -73,20 +73,20 @@ fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.dump {
         files::check("--dump", path)?;
     }
-    let pixels = images::read(&args.images)?;
-    let prompt = match (&args.prompt, &args.input_ids) {
-        (_, Some(Ids(ids))) => Prompt::InputIds(ids.clone()),
-        (Some(text), None) => Prompt::question(text, pixels.len()),
+    let visuals = args.visuals.read()?;
+    let engine = args.model.open()?;
+    let (images, prompt) = match (&args.prompt, &args.input_ids) {
+        (_, Some(Ids(ids))) => (visuals.inputs(), Prompt::InputIds(ids.clone())),
+        (Some(text), None) => {
+            let images = visuals.for_text(&engine).inputs();
+            let prompt = Prompt::question(text, images.len());
+            (images, prompt)
+        }
         (None, None) => return Err(Failure::misused("--prompt or --input-ids is needed")),
     };
-    let turn = TurnRequest {
-        images: pixels.into_iter().map(ImageInput::Decoded).collect(),
-        prompt,
-        generation: args.generation.generation(),
-        dump: args.dump.is_some(),
-    };
-    let engine = args.model.open()?;
-    Ok(engine.run(&Request { turn, pruning }, &mut ())?)
+    let generation = args.generation.generation();
+    let turn = TurnRequest { images, prompt, generation, dump: args.dump.is_some() };
+    Ok(engine.run(&Request { turn, pruning }, &mut Waiting::default())?)
 }
 
 fn prose(outcome: &Outcome) -> String {
@@ -106,7 +106,7 @@ fn prose(outcome: &Outcome) -> String {
             trace.layer_average,
             trace.prompt_tokens,
         ),
-        format!("cache lengths {:?}", trace.cache_lengths.iter().flatten().collect::<Vec<_>>()),
+        format!("cache lengths {}", lengths(&trace.cache_lengths)),
         format!(
             "seconds: preprocess {:.3}, vision {:.3}, projector {:.3}, stage 1 {:.3}, relevance \
              {:.3}, stage 2 {:.3}, prefill {:.3}, decode {:.3}",
@@ -123,4 +123,10 @@ fn prose(outcome: &Outcome) -> String {
         trace.text.clone(),
     ];
     lines.join("\n")
+}
+
+/// Cache lengths with a dash for blocks that keep a state instead.
+fn lengths(all: &[Option<usize>]) -> String {
+    let one = |length: &Option<usize>| length.map_or("-".to_string(), |length| length.to_string());
+    all.iter().map(one).collect::<Vec<_>>().join(" ")
 }
