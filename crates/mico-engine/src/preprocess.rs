@@ -7,7 +7,7 @@ use mico_vision::llava::{Llava, LlavaNext};
 use mico_vision::llava_video::{FrameShape, LlavaVideo};
 use mico_vision::preprocessor_config::{PreprocessorConfig, TileCount};
 use mico_vision::qwen::{PatchShape, PixelLimits, QwenVl};
-use mico_vision::{Processed, RgbImage};
+use mico_vision::{ParamError, Processed, RgbImage};
 
 use crate::error::{Error, Result, read_text};
 use crate::switches::{LimitSource, Packing, Switches};
@@ -117,6 +117,17 @@ impl Preprocessor {
 }
 
 impl Given<'_> {
+    /// A limit that the caller stated is the caller's to change; else the checkpoint is at fault.
+    fn blame(&self, error: ParamError, own: &[(&str, &'static str)]) -> Error {
+        let flag = own.iter().find(|(parameter, _)| *parameter == error.parameter);
+        match flag {
+            Some((_, flag)) if *self.limits != ImageLimits::default() => {
+                Error::range(flag, error.found, error.accepted)
+            }
+            _ => error.into(),
+        }
+    }
+
     fn llava(&self, vision: &LlavaVision) -> Result<Preprocessor> {
         let preprocessing = &self.preprocessing;
         if preprocessing.area.min.is_some() || preprocessing.area.max.is_some() {
@@ -169,7 +180,9 @@ impl Given<'_> {
             min: self.limits.min_pixels.unwrap_or(own.min),
             max: self.limits.max_pixels.unwrap_or(own.max),
         };
-        Ok(Preprocessor::Qwen(QwenVl::from_config(&self.preprocessing, shape, limits)?))
+        let processor = QwenVl::from_config(&self.preprocessing, shape, limits);
+        let own = [("min_pixels", "min-pixels"), ("max_pixels", "max-pixels")];
+        Ok(Preprocessor::Qwen(processor.map_err(|error| self.blame(error, &own))?))
     }
 
     fn internvl(&self, vision: &InternVision) -> Result<Preprocessor> {
@@ -189,8 +202,9 @@ impl Given<'_> {
         let max = self.limits.max_tiles.unwrap_or(own.max);
         let limits = TileLimits { min: own.min.min(max), max };
         let thumbnail = vision.tiles.thumbnail;
-        let processor = InternVl::from_config(&self.preprocessing, shape, limits, thumbnail)?;
-        Ok(Preprocessor::InternVl(processor))
+        let processor = InternVl::from_config(&self.preprocessing, shape, limits, thumbnail);
+        let own = [("max_patches", "max-tiles")];
+        Ok(Preprocessor::InternVl(processor.map_err(|error| self.blame(error, &own))?))
     }
 
     fn video(&self, vision: &VideoVision) -> Result<Preprocessor> {

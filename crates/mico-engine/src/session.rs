@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use mico_model::{Caches, Watch};
+use mico_model::{Caches, Decoder, Watch};
 use mico_select::schedule::Policy;
 use mico_vision::layout::VisualLayout;
 
@@ -13,7 +13,7 @@ use crate::generate::{Decoded, Decoding, Generation, Phase, Sink, Step, check_fi
 use crate::layout::{Extent, PromptLayout};
 use crate::pipeline::{Seeing, SeenImage, Turn, Watched, prefill, see, stage1};
 use crate::prompt::{Message, Role};
-use crate::pruner::{Plan, PlanRequest, Pruning, Stage1Signals};
+use crate::pruner::{Cut, Plan, PlanRequest, Pruning, Stage1Signals};
 use crate::report::{Report, dump};
 use crate::request::{Outcome, Prompt, TurnRequest};
 use crate::seen::Look;
@@ -185,6 +185,7 @@ impl Session {
             pool: self.pruning.pool,
             relevance: engine.switches.relevance(config.family),
         })?;
+        check_cuts(engine, &plan)?;
         let spatial = config.decoder.rope.axes.is_spatial();
         let extent = |layout: &&VisualLayout| {
             if spatial { Extent::grid(layout) } else { Extent::line(layout.len()) }
@@ -258,4 +259,20 @@ fn check_length(tokens: usize, longest: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::TooLong { tokens, longest })
+}
+
+/// Refuses to observe attention after a block that has none.
+fn check_cuts(engine: &Engine, plan: &Plan) -> Result<()> {
+    let decoder = engine.model.decoder();
+    let blind = |cut: &&Cut| cut.signals.attention.is_some() && !attends(decoder, cut.block);
+    let Some(cut) = plan.cuts.iter().find(blind) else { return Ok(()) };
+    let others = (1..decoder.blocks()).filter(|&block| attends(decoder, block));
+    let others: Vec<String> = others.map(|block| block.to_string()).collect();
+    let accepted = format!("a block with attention: {}", others.join(", "));
+    Err(Error::range("refine-layer", cut.block, accepted))
+}
+
+/// Whether a block, counted from 1, has attention to observe; one beyond the last is another error.
+fn attends(decoder: &Decoder, block: usize) -> bool {
+    !(1..=decoder.blocks()).contains(&block) || decoder.has_attention(block - 1)
 }
