@@ -7,9 +7,13 @@ mod support;
 use candle_core::{D, Device, Tensor};
 use mico_model::{Caches, Decoder, Normalisation, Position, Tap, text_to_visual_attention};
 use serde_json::Value;
-use support::{Case, select, u32s, usizes};
+use support::{Case, select, u32s};
 
 const TOLERANCE: f32 = 1e-5;
+/// For logits after all blocks: some heads of the fixture give next to nothing before they are
+/// normalised, which brings the single precision of transformers itself up to 4e-5 away from double
+/// precision (and this decoder's up to 5e-5).
+const LOGITS: f32 = 1e-4;
 
 /// Positions stored one axis after the other.
 fn positions(stored: &Value) -> Vec<Position> {
@@ -33,7 +37,8 @@ fn prompt(case: &Case, run: &Value) -> (Tensor, Vec<u32>) {
     for id in u32s(&run["input_ids"]) {
         if id == case.model.config().image_token_id {
             let image = images.next().unwrap().as_str().unwrap();
-            let embeds = case.visual_embeds(image);
+            // As stored: the tower is compared elsewhere.
+            let embeds = case.tensor(&format!("{image}.visual_embeds")).clone();
             let end = count + embeds.dim(0).unwrap() as u32;
             visual.extend(count..end);
             parts.push(embeds);
@@ -54,13 +59,13 @@ fn last_logits(decoder: &Decoder, hidden: &Tensor) -> Tensor {
 /// Greedy continuation by as many ids as are expected; the last is not fed back.
 fn check_answer(case: &Case, run: &Value, first: &Tensor, start: u32, caches: &mut Caches) {
     let decoder = case.model.decoder();
-    let expected = usizes(&run["generated_ids"]);
+    let expected = u32s(&run["generated_ids"]);
     let mut logits = first.clone();
-    for (step, &expected) in expected.iter().enumerate() {
+    for (step, &expected_id) in expected.iter().enumerate() {
         let id = logits.argmax(D::Minus1).unwrap().to_scalar::<u32>().unwrap();
-        assert_eq!(id as usize, expected, "step {step}");
+        assert_eq!(id, expected_id, "step {step}");
         let positions = decoder.positions(&[start + step as u32]).unwrap();
-        if step + 1 < usizes(&run["generated_ids"]).len() {
+        if step + 1 < expected.len() {
             let hidden = decoder.embed(&[id]).unwrap();
             let all = 0..decoder.blocks();
             let next = decoder.run(all, &hidden, &positions, caches, &[]).unwrap();
@@ -99,9 +104,9 @@ fn unpruned_runs_agree() {
         let done = decoder.run(all, &hidden, &places, &mut caches, &[]).unwrap();
         assert_eq!(caches.lengths(), lengths(&run["cache_lengths"]), "{name}");
         let logits = last_logits(decoder, &done.hidden);
-        case.check(&name, &logits, TOLERANCE);
+        case.check(&name, &logits, LOGITS);
         let last = decoder.run_to_last(0, &hidden, &places, &mut decoder.new_caches()).unwrap();
-        case.check(&name, &last_logits(decoder, &last), TOLERANCE);
+        case.check(&name, &last_logits(decoder, &last), LOGITS);
         let next = run["next_position"].as_u64().unwrap() as u32;
         check_answer(&case, run, &logits, next, &mut caches);
         seen.push(places.len());
@@ -154,7 +159,7 @@ fn pruned(case: &Case, run: &Value) {
     let second = decoder.run(rest, &hidden, &places, &mut caches, &[]).unwrap();
     assert_eq!(caches.lengths(), lengths(&run["cache_lengths"]), "{name}");
     let logits = last_logits(decoder, &second.hidden);
-    case.check(&format!("{name}.first_logits"), &logits, TOLERANCE);
+    case.check(&format!("{name}.first_logits"), &logits, LOGITS);
     let next = run["next_position"].as_u64().unwrap() as u32;
     check_answer(case, run, &logits, next, &mut caches);
     let Some(turn) = run.get("second_turn") else { return };
@@ -164,7 +169,7 @@ fn pruned(case: &Case, run: &Value) {
     let third = decoder.run(all, &hidden, &places, &mut caches, &[]).unwrap();
     assert_eq!(caches.lengths(), lengths(&turn["cache_lengths"]), "{name}");
     let logits = last_logits(decoder, &third.hidden);
-    case.check(&format!("{name}.second_turn.first_logits"), &logits, TOLERANCE);
+    case.check(&format!("{name}.second_turn.first_logits"), &logits, LOGITS);
     let next = places.ids().last().unwrap().time + 1;
     check_answer(case, turn, &logits, next, &mut caches);
 }
