@@ -90,14 +90,13 @@ fn every_block_agrees() {
     }
 }
 
-#[test]
-fn unpruned_runs_agree() {
-    let case = Case::load("qwen35");
+/// Runs every unpruned prompt and gives their lengths.
+fn unpruned(case: &Case) -> Vec<usize> {
     let decoder = case.model.decoder();
     let mut seen = Vec::new();
     for run in case.expected["unpruned"].as_array().unwrap() {
         let name = format!("{}.first_logits", run["name"].as_str().unwrap());
-        let (hidden, _) = prompt(&case, run);
+        let (hidden, _) = prompt(case, run);
         let places = decoder.positions_at(positions(&run["position_ids"])).unwrap();
         let mut caches = decoder.new_caches();
         let all = 0..decoder.blocks();
@@ -108,9 +107,16 @@ fn unpruned_runs_agree() {
         let last = decoder.run_to_last(0, &hidden, &places, &mut decoder.new_caches()).unwrap();
         case.check(&name, &last_logits(decoder, &last), LOGITS);
         let next = run["next_position"].as_u64().unwrap() as u32;
-        check_answer(&case, run, &logits, next, &mut caches);
+        check_answer(case, run, &logits, next, &mut caches);
         seen.push(places.len());
     }
+    seen
+}
+
+#[test]
+fn unpruned_runs_agree() {
+    assert_eq!(unpruned(&Case::load("qwen35-tied")).len(), 3);
+    let seen = unpruned(&Case::load("qwen35"));
     for length in [63, 64, 65, 130] {
         assert!(seen.contains(&length), "no run of {length} tokens among {seen:?}");
     }
@@ -176,9 +182,14 @@ fn pruned(case: &Case, run: &Value) {
 
 #[test]
 fn pruned_runs_agree() {
-    let case = Case::load("qwen35");
-    let runs = case.expected["pruned"].as_array().unwrap();
-    runs.iter().for_each(|run| pruned(&case, run));
-    assert!(runs.len() > 15, "only {} pruned runs were found", runs.len());
-    assert!(runs.iter().any(|run| run.get("second_turn").is_some()));
+    let (mut runs, mut turns) = (0, 0);
+    for name in ["qwen35", "qwen35-tied"] {
+        let case = Case::load(name);
+        for run in case.expected["pruned"].as_array().unwrap() {
+            pruned(&case, run);
+            runs += 1;
+            turns += usize::from(run.get("second_turn").is_some());
+        }
+    }
+    assert!(runs > 25 && turns > 3, "only {runs} pruned runs and {turns} second turns were found");
 }
