@@ -10,10 +10,10 @@ use serde_json::Value;
 use support::{Case, select, u32s};
 
 const TOLERANCE: f32 = 1e-5;
-/// For logits after all blocks: some heads of the fixture give next to nothing before they are
-/// normalised, which brings the single precision of transformers itself up to 4e-5 away from double
-/// precision (and this decoder's up to 5e-5).
-const LOGITS: f32 = 1e-4;
+/// For logits of a second turn: some heads of the fixture give next to nothing before they are
+/// normalised, and there the single precision of transformers itself is 1.4e-5 away from double
+/// precision.
+const SECOND_TURN: f32 = 5e-5;
 
 /// Positions stored one axis after the other.
 fn positions(stored: &Value) -> Vec<Position> {
@@ -103,9 +103,9 @@ fn unpruned(case: &Case) -> Vec<usize> {
         let done = decoder.run(all, &hidden, &places, &mut caches, &[]).unwrap();
         assert_eq!(caches.lengths(), lengths(&run["cache_lengths"]), "{name}");
         let logits = last_logits(decoder, &done.hidden);
-        case.check(&name, &logits, LOGITS);
+        case.check(&name, &logits, TOLERANCE);
         let last = decoder.run_to_last(0, &hidden, &places, &mut decoder.new_caches()).unwrap();
-        case.check(&name, &last_logits(decoder, &last), LOGITS);
+        case.check(&name, &last_logits(decoder, &last), TOLERANCE);
         let next = run["next_position"].as_u64().unwrap() as u32;
         check_answer(case, run, &logits, next, &mut caches);
         seen.push(places.len());
@@ -165,7 +165,7 @@ fn pruned(case: &Case, run: &Value) {
     let second = decoder.run(rest, &hidden, &places, &mut caches, &[]).unwrap();
     assert_eq!(caches.lengths(), lengths(&run["cache_lengths"]), "{name}");
     let logits = last_logits(decoder, &second.hidden);
-    case.check(&format!("{name}.first_logits"), &logits, LOGITS);
+    case.check(&format!("{name}.first_logits"), &logits, TOLERANCE);
     let next = run["next_position"].as_u64().unwrap() as u32;
     check_answer(case, run, &logits, next, &mut caches);
     let Some(turn) = run.get("second_turn") else { return };
@@ -175,7 +175,7 @@ fn pruned(case: &Case, run: &Value) {
     let third = decoder.run(all, &hidden, &places, &mut caches, &[]).unwrap();
     assert_eq!(caches.lengths(), lengths(&turn["cache_lengths"]), "{name}");
     let logits = last_logits(decoder, &third.hidden);
-    case.check(&format!("{name}.second_turn.first_logits"), &logits, LOGITS);
+    case.check(&format!("{name}.second_turn.first_logits"), &logits, SECOND_TURN);
     let next = places.ids().last().unwrap().time + 1;
     check_answer(case, turn, &logits, next, &mut caches);
 }
