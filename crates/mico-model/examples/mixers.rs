@@ -7,35 +7,18 @@
 use std::time::Instant;
 
 use candle_core::{Device, Tensor};
-use mico_model::config::{LinearAttentionConfig, MixerKind, RopeConfig};
+use mico_model::config::MixerKind;
 use mico_model::{Model, ModelConfig, Precision, Preset, QuantKind, SyntheticOptions};
-
-const WIDTH: usize = 4096;
 
 /// Two blocks, the first with linear attention, behind a vision tower of next to no size.
 fn config() -> mico_model::Result<ModelConfig> {
     let mut config = Preset::find("tiny")?.config();
-    let decoder = &mut config.decoder;
-    decoder.hidden_size = WIDTH;
-    decoder.intermediate_size = 12_288;
-    decoder.blocks = 2;
-    decoder.heads = 16;
-    decoder.kv_heads = 4;
-    decoder.head_dim = 256;
-    decoder.max_positions = 1 << 18;
-    decoder.rms_norm_eps = 1e-6;
-    decoder.rope = RopeConfig { theta: 1e7, partial: 0.25, ..RopeConfig::default() };
-    decoder.qk_norm = true;
-    decoder.output_gate = true;
-    decoder.zero_centred_norms = true;
-    decoder.linear_attention = Some(LinearAttentionConfig {
-        mixers: vec![MixerKind::LinearAttention, MixerKind::FullAttention],
-        conv_kernel: 4,
-        key_heads: 16,
-        key_dim: 128,
-        value_heads: 32,
-        value_dim: 128,
-    });
+    config.decoder = Preset::find("qwen3.5-9b")?.config().decoder;
+    config.decoder.blocks = 2;
+    config.decoder.vocab_size = 256;
+    if let Some(linear) = &mut config.decoder.linear_attention {
+        linear.mixers = vec![MixerKind::LinearAttention, MixerKind::FullAttention];
+    }
     Ok(config)
 }
 
@@ -59,8 +42,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = SyntheticOptions { precision, quantise, ..SyntheticOptions::default() };
     let (model, _) = Model::synthetic(config()?, &options)?;
     let decoder = model.decoder();
+    let width = decoder.config().hidden_size;
     for tokens in lengths {
-        let hidden = Tensor::randn(0.0_f32, 1.0, (tokens, WIDTH), &Device::Cpu)?;
+        let hidden = Tensor::randn(0.0_f32, 1.0, (tokens, width), &Device::Cpu)?;
         let positions = decoder.positions(&(0..tokens as u32).collect::<Vec<_>>())?;
         let next = (hidden.narrow(0, 0, 1)?, decoder.positions(&[tokens as u32])?);
         let mut times = [const { Vec::new() }; 4];

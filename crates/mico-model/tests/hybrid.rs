@@ -16,11 +16,11 @@ use MixerKind::{FullAttention, LinearAttention};
 fn config() -> ModelConfig {
     let mut config = Preset::find("llava-1.5-7b").unwrap().config();
     let vision = config.vision.llava_mut().unwrap();
-    vision.clip.hidden_size = 32;
-    vision.clip.intermediate_size = 48;
-    vision.clip.blocks = 2;
-    vision.clip.heads = 2;
-    vision.clip.image_size = 28;
+    vision.tower.hidden_size = 32;
+    vision.tower.intermediate_size = 48;
+    vision.tower.blocks = 2;
+    vision.tower.heads = 2;
+    vision.tower.image_size = 28;
     let decoder = &mut config.decoder;
     decoder.hidden_size = 256;
     decoder.intermediate_size = 256;

@@ -24,10 +24,10 @@ fn full_attention(config: &DecoderConfig, tokens: usize) -> f64 {
 }
 
 /// Projections of queries, keys, values, output gate, two gates per head and output; the convolution
-/// (2 per tap, channel and token); and the recurrence, token by token and value head by value head
-/// `8 key_dim value_dim`: reading the memory under the key, writing the correction and reading under
-/// the query are products of `2 key_dim value_dim` each, and so counts the decay of the memory. This is
-/// what the model defines; a kernel that works in chunks does a little more.
+/// (2 per tap, channel and token); and the recurrence as the model defines it, token by token:
+/// `8 key_dim value_dim` per value head. Reading the memory under the key, writing the correction and
+/// reading under the query are products of `2 key_dim value_dim` each; the decay of the memory is
+/// counted like a fourth. A kernel that works in chunks does about as much.
 fn linear_attention(linear: &LinearAttentionConfig, width: f64, tokens: usize) -> f64 {
     let tokens = tokens as f64;
     let (channels, values) = (linear.channels() as f64, linear.values_width() as f64);

@@ -101,15 +101,14 @@ impl LinearAttentionConfig {
 /// Reads the settings of a hybrid decoder of `blocks` blocks: its `layer_types`, or one block of
 /// full attention in every `full_attention_interval`.
 pub(super) fn linear_attention(text: &Fields, blocks: usize) -> Result<LinearAttentionConfig> {
-    let mixers = match text.texts("layer_types")? {
-        Some(names) => names.into_iter().map(|name| mixer(text, name)).collect::<Result<_>>()?,
-        None => {
-            let interval = text.usize("full_attention_interval")?.unwrap_or(USUAL_INTERVAL);
-            let check = Check { file: text.file(), part: "text_config" };
-            check.range("full_attention_interval", interval, MAX_BLOCKS)?;
-            check.range("num_hidden_layers", blocks, MAX_BLOCKS)?;
-            LinearAttentionConfig::every(interval, blocks)
-        }
+    let mixers = if let Some(names) = text.texts("layer_types")? {
+        names.into_iter().map(|name| mixer(text, name)).collect::<Result<_>>()?
+    } else {
+        let interval = text.usize("full_attention_interval")?.unwrap_or(USUAL_INTERVAL);
+        let check = Check { file: text.file(), part: "text_config" };
+        check.range("full_attention_interval", interval, MAX_BLOCKS)?;
+        check.range("num_hidden_layers", blocks, MAX_BLOCKS)?;
+        LinearAttentionConfig::every(interval, blocks)
     };
     let size = |key: &str, usual: usize| Ok::<_, crate::Error>(text.usize(key)?.unwrap_or(usual));
     Ok(LinearAttentionConfig {

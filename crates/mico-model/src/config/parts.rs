@@ -54,6 +54,7 @@ pub enum AttentionBias {
 }
 
 /// Settings of the generic decoder.
+#[expect(clippy::struct_excessive_bools, reason = "families switch each of them independently")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
     /// Width of the residual stream.

@@ -7,6 +7,7 @@ use super::rope::{RopeAxes, RopeConfig, rope};
 use crate::error::Result;
 
 /// What a file means by the settings it omits, by its `model_type`.
+#[expect(clippy::struct_excessive_bools, reason = "kinds differ in each of them independently")]
 struct Kind {
     /// Sizes; without them a file must state its own.
     sizes: Option<Sizes>,

@@ -116,6 +116,8 @@ mod tests {
             assert_eq!(Preset::matching(&config).map(|p| p.name), Some(preset.name));
             assert_eq!(Preset::find(preset.name).unwrap().name, preset.name);
             assert!(preset.refine_layer < config.decoder.blocks);
+            let observed = config.decoder.mixer(preset.refine_layer - 1);
+            assert_eq!(observed, crate::config::MixerKind::FullAttention, "{}", preset.name);
             if let Some(vision) = config.vision.llava() {
                 assert_eq!(vision.blocks().unwrap(), vision.tower.blocks - 1);
             }

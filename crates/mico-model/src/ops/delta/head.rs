@@ -63,7 +63,7 @@ impl KeyHead<'_> {
         Gates { keep: exp(-forget), write: sigmoid(self.input.write[at]) }
     }
 
-    /// Some channels after convolution and SiLU.
+    /// Some channels after convolution and `SiLU`.
     fn convolve(&self, columns: Range<usize>, start: usize, out: &mut [f32]) {
         let channels = self.rule.shape.channels();
         for (offset, out) in out.chunks_exact_mut(columns.len()).enumerate() {

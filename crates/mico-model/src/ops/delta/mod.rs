@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `keep = exp(-rate softplus(a + bias))`, `write = sigmoid(b)`. Queries, keys and values come out of a
-//! causal convolution along the tokens, one filter per channel, and a SiLU. Consecutive value heads
+//! causal convolution along the tokens, one filter per channel, and a `SiLU`. Consecutive value heads
 //! share a key head, so a key head and its value heads are what one thread works on.
 //!
 //! One token takes a [`step`]; a run of them is worked off in [`chunk`]s, which turn most of the

@@ -11,7 +11,7 @@ pub(crate) struct HeadOutputs {
     pub(super) dim: usize,
 }
 
-/// An ordinary RMS norm over each head, whose result is multiplied by the SiLU of a gate.
+/// An ordinary RMS norm over each head, whose result is multiplied by the `SiLU` of a gate.
 #[derive(Debug)]
 pub(crate) struct GatedNorm {
     /// One weight per number of a head.
