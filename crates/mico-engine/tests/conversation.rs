@@ -47,7 +47,7 @@ fn a_conversation_in_turns_equals_one_prompt_when_nothing_is_pruned() {
     let second =
         session.ask(&case.engine, &turn("And this?", vec![case.image("landscape")], 3), &mut ());
     let second = second.unwrap();
-    assert_eq!(lengths(&second), vec![start as usize + second.trace.prompt_tokens; 4]);
+    assert_eq!(lengths(&second), [Some(start as usize + second.trace.prompt_tokens); 4]);
     let mut ids =
         case.engine.encode_messages(&[Message::user("What is in the image?", 1)]).unwrap();
     // With an empty answer, the tail is what the template writes after it, tokenised by itself.
@@ -82,7 +82,8 @@ fn a_new_image_in_a_later_turn_is_pruned_by_itself() {
     let stage1 = second.trace.stage1.as_ref().unwrap();
     assert_eq!((stage1.kept.len(), second.trace.stage2.as_ref().unwrap().kept.len()), (8, 1));
     let text = second.trace.prompt_tokens - 16;
-    let added: Vec<usize> = lengths(&second).iter().zip(&before).map(|(a, b)| a - b).collect();
+    let pairs = lengths(&second).into_iter().flatten().zip(before.into_iter().flatten());
+    let added: Vec<usize> = pairs.map(|(after, before)| after - before).collect();
     assert_eq!(added, [text + 8, text + 8, text + 1, text + 1]);
     assert_eq!(session.position() as usize, position + second.trace.prompt_tokens + 3);
     // Stage 1 does not depend on what was said before.
@@ -105,6 +106,48 @@ fn a_failed_turn_leaves_the_conversation_as_it_was() {
     let ids = TurnRequest { prompt: Prompt::InputIds(vec![5]), ..turn("", Vec::new(), 4) };
     assert!(session.ask(&case.engine, &ids, &mut ()).is_err());
     assert_eq!(before, (session.cache_lengths(), session.position(), session.history().to_vec()));
+}
+
+/// Lets an answer begin and then asks for a token that does not exist.
+struct FailsAfter(usize);
+
+impl Sink for FailsAfter {
+    fn steer(&mut self, _logits: &[f32]) -> Option<u32> {
+        let fails = self.0 == 0;
+        self.0 = self.0.saturating_sub(1);
+        fails.then_some(u32::MAX)
+    }
+}
+
+#[test]
+fn a_turn_that_fails_in_its_answer_is_forgotten_by_every_kind_of_cache() {
+    for (name, image, budget) in [("llava15", "portrait", 4), ("qwen35", "odd", 20)] {
+        let case = Case::load(name);
+        let image = || vec![case.image(image)];
+        let pruning = Pruning::mico(Budget::Tokens(budget));
+        let begun = || {
+            let mut session = case.engine.session(pruning.clone());
+            session.ask(&case.engine, &turn("What is it?", image(), 5), &mut ()).unwrap();
+            session
+        };
+        let (mut straight, mut detour) = (begun(), begun());
+        for (text, images, answered) in
+            [("Why?", Vec::new(), 3), ("And this?", image(), 1), ("Oh?", Vec::new(), 0)]
+        {
+            let request = turn(text, images, 6);
+            let before = (detour.cache_lengths(), detour.position());
+            let mut sink = FailsAfter(answered);
+            let error = detour.ask(&case.engine, &request, &mut sink).unwrap_err();
+            assert!(error.to_string().contains("steered token"), "{error}");
+            assert_eq!(before, (detour.cache_lengths(), detour.position()), "{name}");
+        }
+        let next = turn("And the sky?", Vec::new(), 6);
+        let expected = straight.ask(&case.engine, &next, &mut ()).unwrap();
+        let found = detour.ask(&case.engine, &next, &mut ()).unwrap();
+        assert_eq!(found.trace.first_logits.top, expected.trace.first_logits.top, "{name}");
+        assert_eq!(found.trace.generated_ids, expected.trace.generated_ids, "{name}");
+        assert_eq!(lengths(&found), lengths(&expected), "{name}");
+    }
 }
 
 #[test]
