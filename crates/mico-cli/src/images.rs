@@ -8,6 +8,9 @@ use mico_vision::decode::{DecodeOptions, decode};
 
 use crate::failure::Failure;
 
+/// What is said when there is nothing to look at.
+pub(crate) const NONE: &str = "no image: give --image FILE, one on standard input, or --video FILE";
+
 /// The images of `paths`, or one from standard input if there are none and it is no terminal.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<RgbImage>, Failure> {
     if paths.is_empty() {
@@ -32,7 +35,7 @@ fn read_one(path: &Path) -> Result<RgbImage, Failure> {
 fn from_stdin() -> Result<RgbImage, Failure> {
     let bytes = read_all(std::io::stdin().lock(), "standard input")?;
     if bytes.is_empty() {
-        return Err(Failure::misused("no image: give --image FILE, or one on standard input"));
+        return Err(Failure::misused(NONE));
     }
     decode_named(&bytes, "standard input")
 }

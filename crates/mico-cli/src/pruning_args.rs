@@ -52,6 +52,10 @@ impl PruningArgs {
         };
         let name = self.method.as_deref().unwrap_or(DEFAULT_METHOD);
         let pruner = pruner::by_name(name, Settings::new(pairs(&self.set)?))?;
+        if !pruner.prunes() {
+            let message = format!("--method {name} prunes nothing, so it takes no budget");
+            return Err(Failure::misused(message));
+        }
         let mut pruning = Pruning::new(pruner, budget);
         pruning.refine_layer = self.refine_layer;
         if let Some(pool) = self.pool {
@@ -72,10 +76,13 @@ impl PruningArgs {
             ("--set", !self.set.is_empty()),
         ];
         match asks.iter().find(|(_, given)| *given) {
-            Some((flag, _)) if !self.no_prune => {
+            Some((flag, _)) if self.no_prune => {
+                Err(Failure::misused(format!("{flag} has no effect beside --no-prune")))
+            }
+            Some((flag, _)) => {
                 Err(Failure::misused(format!("{flag} needs a budget: --budget T or --keep R")))
             }
-            _ => Ok(Pruning::off()),
+            None => Ok(Pruning::off()),
         }
     }
 }

@@ -12,6 +12,7 @@ use crate::chat;
 use crate::failure::Failure;
 use crate::files;
 use crate::generation_args::GenerationArgs;
+use crate::images;
 use crate::model_args::ModelArgs;
 use crate::output::{self, Streamed};
 use crate::progress::Waiting;
@@ -79,12 +80,12 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
     let Some(question) = args.question.as_deref().or(interactive.then_some("")) else {
         return Err(Failure::misused("no question given"));
     };
-    let visuals = args.visuals.read()?;
-    if visuals.is_empty() && !interactive {
-        return Err(Failure::misused("no image: give --image FILE, or one on standard input"));
+    let images = args.visuals.images()?;
+    if images.as_ref().is_some_and(Vec::is_empty) && !interactive {
+        return Err(Failure::misused(images::NONE));
     }
     let engine = args.model.open()?;
-    let visuals = visuals.for_text(&engine);
+    let visuals = args.visuals.visuals(images, &engine)?.for_text(&engine);
     let images = visuals.inputs();
     let turn = TurnRequest {
         prompt: Prompt::question(question, images.len()),
@@ -98,9 +99,10 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
     let name = pruning.pruner.name();
     let request = Request { turn, pruning };
     let outcome = if args.json {
-        engine.run(&request, &mut Waiting::default())?
+        engine.run(&request, &mut Waiting::default()).map_err(|e| args.visuals.blame(e))?
     } else {
-        let outcome = engine.run(&request, &mut Streamed::default())?;
+        let outcome = engine.run(&request, &mut Streamed::default());
+        let outcome = outcome.map_err(|error| args.visuals.blame(error))?;
         output::line("")?;
         outcome
     };
@@ -160,6 +162,12 @@ pub(crate) fn report(engine: &Engine, outcome: &Outcome) {
         outcome.answer.usage.generated_tokens,
         seconds.decode,
     );
+    note(engine, outcome);
+}
+
+/// Says so where the refinement block was not calibrated for the model.
+pub(crate) fn note(engine: &Engine, outcome: &Outcome) {
+    let trace = &outcome.trace;
     if trace.stage2.is_some() && trace.model.uncalibrated {
         eprintln!(
             "note: refinement after block {} of {} is scaled from the family's published model, not \

@@ -12,6 +12,7 @@ use crate::model_args::ModelArgs;
 use crate::output;
 use crate::progress::Waiting;
 use crate::pruning_args::PruningArgs;
+use crate::run::note;
 use crate::threads::in_pool;
 use crate::visual_args::VisualArgs;
 
@@ -73,8 +74,9 @@ fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
     if let Some(path) = &args.dump {
         files::check("--dump", path)?;
     }
-    let visuals = args.visuals.read()?;
+    let images = args.visuals.images()?;
     let engine = args.model.open()?;
+    let visuals = args.visuals.visuals(images, &engine)?;
     let (images, prompt) = match (&args.prompt, &args.input_ids) {
         (_, Some(Ids(ids))) => (visuals.inputs(), Prompt::InputIds(ids.clone())),
         (Some(text), None) => {
@@ -86,7 +88,10 @@ fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
     };
     let generation = args.generation.generation();
     let turn = TurnRequest { images, prompt, generation, dump: args.dump.is_some() };
-    Ok(engine.run(&Request { turn, pruning }, &mut Waiting::default())?)
+    let outcome = engine.run(&Request { turn, pruning }, &mut Waiting::default());
+    let outcome = outcome.map_err(|error| args.visuals.blame(error))?;
+    note(&engine, &outcome);
+    Ok(outcome)
 }
 
 fn prose(outcome: &Outcome) -> String {

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_engine::{Engine, ImageInput};
-use mico_video::{Video, VideoOptions};
+use mico_engine::{Engine, Error, ImageInput};
+use mico_video::{Video, VideoKind, VideoOptions};
 use mico_vision::RgbImage;
 
 use crate::failure::Failure;
@@ -17,24 +17,27 @@ const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 /// What to look at.
 #[derive(Debug, Args)]
 pub(crate) struct VisualArgs {
-    /// An image; may be given several times. One is read from standard input if there is none.
+    /// An image; may be given several times, and several are one video to a model that takes videos.
+    /// One is read from standard input if there is none.
     #[arg(long = "image", env = "MICO_IMAGE", value_name = "FILE")]
     images: Vec<PathBuf>,
     /// A video: a folder of images, an animated GIF or WebP, or an MP4 file with an H.264 track.
     #[arg(long, env = "MICO_VIDEO", value_name = "FILE", conflicts_with = "images")]
     video: Option<PathBuf>,
-    /// Frames taken of each second of the video.
+    /// Frames taken of each second of the video; 1 unless given. A folder has no clock: all its
+    /// images are taken.
     #[arg(
         long,
         env = "MICO_FPS",
         value_name = "F",
-        default_value_t = 1.0,
+        requires = "video",
         allow_negative_numbers = true
     )]
-    fps: f64,
-    /// Most frames taken of the video; if there would be more, so many are spread evenly.
-    #[arg(long, env = "MICO_MAX_FRAMES", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
-    max_frames: u64,
+    fps: Option<f64>,
+    /// Most frames taken of the video, 64 unless given; if there would be more, so many are spread
+    /// evenly.
+    #[arg(long, env = "MICO_MAX_FRAMES", value_name = "N", requires = "video", value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
+    max_frames: Option<u64>,
 }
 
 /// What there is to look at, decoded.
@@ -47,36 +50,71 @@ pub(crate) enum Visuals {
 }
 
 impl VisualArgs {
-    /// Reads and decodes; frames with progress on standard error.
-    pub(crate) fn read(&self) -> Result<Visuals, Failure> {
-        let Some(path) = &self.video else {
-            return Ok(Visuals::Images(images::read(&self.images)?));
-        };
-        if !(self.fps.is_finite() && self.fps > 0.0) {
-            let message = format!("--fps is {}, accepted: a number above 0", self.fps);
-            return Err(Failure::misused(message));
+    /// Reads and decodes the images; those of a video wait for a model that takes one.
+    pub(crate) fn images(&self) -> Result<Option<Vec<RgbImage>>, Failure> {
+        match self.video {
+            Some(_) => Ok(None),
+            None => images::read(&self.images).map(Some),
         }
-        let options = VideoOptions {
-            fps: self.fps,
-            max_frames: usize::try_from(self.max_frames).unwrap_or(usize::MAX),
-            ..VideoOptions::default()
-        };
+    }
+
+    /// What the model is to look at. Frames are decoded with progress on standard error.
+    pub(crate) fn visuals(
+        &self,
+        images: Option<Vec<RgbImage>>,
+        engine: &Engine,
+    ) -> Result<Visuals, Failure> {
+        match (&self.video, images) {
+            (Some(path), _) if !engine.takes_video() => {
+                let family = engine.model().config().family.name();
+                let path = path.display();
+                let message = format!("--video {path}, but the family {family} takes images only");
+                Err(Failure::misused(message))
+            }
+            (Some(path), _) => self.video(path),
+            (None, images) => Ok(Visuals::Images(images.unwrap_or_default())),
+        }
+    }
+
+    fn video(&self, path: &std::path::Path) -> Result<Visuals, Failure> {
+        let usual = VideoOptions::default();
+        let fps = self.fps.unwrap_or(usual.fps);
+        if !(fps.is_finite() && fps > 0.0) {
+            return Err(Failure::misused(format!("--fps is {fps}, accepted: a number above 0")));
+        }
+        let max_frames = self.max_frames.and_then(|most| usize::try_from(most).ok());
+        let max_frames = max_frames.unwrap_or(usual.max_frames);
         let bar = Bar::new("decoding frames");
+        let options = VideoOptions { fps, max_frames, ..usual };
         let video = Video::open_with_progress(path, &options, &mut |progress| {
             bar.show(progress.done, progress.total);
         });
         let video = video.map_err(Failure::failed)?;
-        let labels = video.times.iter().map(|time| format!("{time:.1} s")).collect();
+        let folder = video.kind == VideoKind::Folder;
+        if folder && self.fps.is_some() {
+            let message = format!("--fps {fps}, but the folder {} has no clock", path.display());
+            return Err(Failure::misused(message));
+        }
+        let label = |(index, time): (&usize, &f64)| {
+            if folder { format!("image {}", index + 1) } else { format!("{time:.1} s") }
+        };
+        let labels = video.indices.iter().zip(&video.times).map(label).collect();
         Ok(Visuals::Video(video.frames, labels))
+    }
+
+    /// An error in the words of the command line: an image by its file.
+    pub(crate) fn blame(&self, error: Error) -> Failure {
+        match error {
+            Error::Unfit { index, source } => match self.images.get(index) {
+                Some(path) => Failure::failed(format!("{}: {source}", path.display())),
+                None => Failure::from(Error::Unfit { index, source }),
+            },
+            other => Failure::from(other),
+        }
     }
 }
 
 impl Visuals {
-    /// Whether there is nothing.
-    pub(crate) fn is_empty(&self) -> bool {
-        matches!(self, Self::Images(images) if images.is_empty())
-    }
-
     /// Several images are one video to a model that takes videos.
     pub(crate) fn for_text(self, engine: &Engine) -> Self {
         match self {

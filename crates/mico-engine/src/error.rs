@@ -34,6 +34,15 @@ pub enum Error {
         source: DecodeError,
     },
 
+    /// An image that the family's preprocessing cannot work with.
+    #[error("image {index}: {source}")]
+    Unfit {
+        /// Number of the image in the request, from 0.
+        index: usize,
+        /// Why.
+        source: ParamError,
+    },
+
     /// A preprocessor file that cannot be followed.
     #[error("{}: {source}", path.display())]
     Preprocessor {
@@ -170,7 +179,7 @@ pub enum Error {
     Conversation(String),
 
     /// The tensor library failed.
-    #[error("tensor operation failed: {0}")]
+    #[error("tensor operation failed: {}", mico_model::first_line(.0))]
     Tensor(#[from] candle_core::Error),
 }
 

@@ -72,7 +72,13 @@ impl Engine {
             for (index, image) in (visual.first..).zip(visual.images) {
                 pictures.extend(self.decode_input(index, image)?);
             }
-            Ok(Look::Fresh(Box::new(self.processor.process(&pictures, packing)?)))
+            let processed = self.processor.process(&pictures, packing);
+            let index = visual.first;
+            let unfit = |error| match error {
+                Error::Processor(source) => Error::Unfit { index, source },
+                other => other,
+            };
+            Ok(Look::Fresh(Box::new(processed.map_err(unfit)?)))
         })
     }
 }

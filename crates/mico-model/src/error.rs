@@ -109,7 +109,7 @@ pub enum Error {
     },
 
     /// The tensor library failed.
-    #[error("tensor operation failed: {0}")]
+    #[error("tensor operation failed: {}", first_line(.0))]
     Tensor(#[from] candle_core::Error),
 }
 
@@ -139,4 +139,10 @@ pub(crate) fn expect_dims(
 /// Whether the hand-written CPU kernels apply to tensors on this device.
 pub(crate) fn on_cpu(device: &Device) -> bool {
     matches!(device, Device::Cpu)
+}
+
+/// The first line of an error: the tensor library adds where it came from, if the environment asks
+/// for backtraces.
+pub fn first_line(error: &candle_core::Error) -> String {
+    error.to_string().lines().next().unwrap_or_default().to_owned()
 }

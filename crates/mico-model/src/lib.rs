@@ -87,7 +87,7 @@ mod weights;
 pub use cache::{CacheMark, Caches};
 pub use config::{Family, ModelConfig};
 pub use decoder::{Decoder, DeepStack, QkTap, RunOutput, Tap, Tokens};
-pub use error::{Error, Result};
+pub use error::{Error, Result, first_line};
 pub use family::VisionSide;
 pub use files::{MemoryModel, ModelFiles};
 pub use model::{LoadOptions, LoadReport, Model};

@@ -144,7 +144,7 @@ impl Policy {
             return Err(Error::Schedule {
                 reason: format!(
                     "R = round(({l} x {total} - {k} x {basis}) / {}) = {wanted} lies outside \
-                     [1, {pooled}]",
+                     [1, {pooled}]; budget, pool and refine-layer decide",
                     l - k
                 ),
             });

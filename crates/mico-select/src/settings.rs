@@ -77,7 +77,7 @@ impl Settings {
             Some(key) => Err(Error::UnknownSetting {
                 method: method.into(),
                 key,
-                known: self.known.join(", "),
+                known: if self.known.is_empty() { "none".into() } else { self.known.join(", ") },
             }),
         }
     }

@@ -13,10 +13,13 @@ use super::error::HubError;
 pub(super) const SINGLE_FILE: &str = "model.safetensors";
 /// The list of the files the weights are spread over.
 pub(super) const INDEX_FILE: &str = "model.safetensors.index.json";
-/// Files a model cannot do without, beside its weights.
-pub(super) const REQUIRED: [&str; 2] = ["config.json", "tokenizer.json"];
+/// The file a model cannot do without, beside its weights and a tokenizer.
+pub(super) const CONFIG_FILE: &str = "config.json";
+/// The ways a tokenizer comes, the usual one first.
+pub(super) const TOKENIZERS: [&[&str]; 2] = [&["tokenizer.json"], &["vocab.json", "merges.txt"]];
 /// Files that not every checkpoint has.
-pub(super) const OPTIONAL: [&str; 7] = [
+pub(super) const OPTIONAL: [&str; 8] = [
+    "added_tokens.json",
     "generation_config.json",
     "preprocessor_config.json",
     "processor_config.json",

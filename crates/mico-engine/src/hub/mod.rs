@@ -33,7 +33,7 @@ use std::path::PathBuf;
 use cache::RepoCache;
 use client::{Client, Revision};
 use download::Downloader;
-use files::{INDEX_FILE, OPTIONAL, REQUIRED, SINGLE_FILE, shards};
+use files::{CONFIG_FILE, INDEX_FILE, OPTIONAL, SINGLE_FILE, TOKENIZERS, shards};
 
 /// What happens while a model is being fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +116,11 @@ fn from_cache(id: &HubId, cache: &RepoCache) -> Result<PathBuf, HubError> {
     let require = |file: &str| {
         if cache.has(&commit, file) { Ok(()) } else { Err(missing(file)) }
     };
-    REQUIRED.into_iter().try_for_each(require)?;
+    require(CONFIG_FILE)?;
+    let all = |files: &&[&str]| files.iter().all(|file| cache.has(&commit, file));
+    if !TOKENIZERS.iter().any(all) {
+        return Err(missing(TOKENIZERS[0][0]));
+    }
     if !cache.has(&commit, SINGLE_FILE) {
         let index = folder.join(INDEX_FILE);
         if !index.is_file() {
@@ -143,8 +147,13 @@ fn from_hub(
     let may_have = |file: &str| files.as_ref().is_none_or(|list| list.contains(file));
     let no_weights = || missing(&format!("{SINGLE_FILE} or {INDEX_FILE}"));
     // Told before anything is downloaded.
-    if let Some(file) = REQUIRED.into_iter().find(|file| !may_have(file)) {
-        return Err(missing(file));
+    if !may_have(CONFIG_FILE) {
+        return Err(missing(CONFIG_FILE));
+    }
+    let tokenizers = TOKENIZERS.iter().filter(|files| files.iter().all(|file| may_have(file)));
+    let tokenizers: Vec<&&[&str]> = tokenizers.collect();
+    if tokenizers.is_empty() {
+        return Err(missing(TOKENIZERS[0][0]));
     }
     if !may_have(SINGLE_FILE) && !may_have(INDEX_FILE) {
         return Err(no_weights());
@@ -152,10 +161,18 @@ fn from_hub(
 
     let mut download = Downloader { client, cache, commit, progress };
     let mut fetch = |file: &str| if may_have(file) { download.fetch(file) } else { Ok(false) };
-    for file in REQUIRED {
-        if !fetch(file)? {
-            return Err(missing(file));
+    if !fetch(CONFIG_FILE)? {
+        return Err(missing(CONFIG_FILE));
+    }
+    let mut found = false;
+    for files in tokenizers {
+        found = files.iter().try_fold(true, |all, file| Ok(all && fetch(file)?))?;
+        if found {
+            break;
         }
+    }
+    if !found {
+        return Err(missing(TOKENIZERS[0][0]));
     }
     for file in OPTIONAL {
         fetch(file)?;

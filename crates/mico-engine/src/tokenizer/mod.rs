@@ -3,6 +3,7 @@
 //! What a chat template writes may be a special token. What a person writes never is: it goes through
 //! a second tokenizer in which every special token is plain text.
 
+mod qwen2;
 mod stream;
 
 pub use stream::TextStream;
@@ -47,20 +48,25 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Reads `tokenizer.json` and, where there is one, `tokenizer_config.json` of a model folder.
+    /// Reads `tokenizer.json` (or the `vocab.json` and `merges.txt` of a Qwen2 tokenizer) and, where
+    /// there is one, `tokenizer_config.json` of a model folder.
     pub fn open<'a>(files: impl Into<ModelFiles<'a>>) -> Result<Self> {
         let files = files.into();
         let path = files.path(TOKENIZER_FILE);
-        let Some(text) = read_text(files, TOKENIZER_FILE)? else {
-            let reason = format!("{} does not exist", path.display());
-            return Err(Error::NoTokenizer { reason });
-        };
         let config = match read_text(files, TOKENIZER_CONFIG_FILE)? {
             None => Value::Null,
             Some(text) => serde_json::from_str(&text).map_err(|error| Error::Json {
                 path: files.path(TOKENIZER_CONFIG_FILE),
                 message: error.to_string(),
             })?,
+        };
+        let text = match read_text(files, TOKENIZER_FILE)? {
+            Some(text) => Some(text),
+            None => qwen2::assemble(files, &config)?,
+        };
+        let Some(text) = text else {
+            let reason = format!("{} does not exist", path.display());
+            return Err(Error::NoTokenizer { reason });
         };
         Self::parse(&text, config, path)
     }

@@ -48,18 +48,19 @@ pub struct VitTower {
 /// How a checkpoint names the tensors of a tower.
 struct Names {
     patch: &'static str,
-    /// Name and shape of the class token, for a tower of that width.
-    class: Option<(&'static str, fn(usize) -> Vec<usize>)>,
-    /// Name and shape of the positions, for so many tokens of that width.
-    positions: (&'static str, fn(usize, usize) -> Vec<usize>),
+    class: Option<&'static str>,
+    positions: &'static str,
+    /// Leading dimensions of size 1 that the class token, and one fewer the positions, have.
+    leading: usize,
     blocks: &'static str,
     block: BlockNames,
 }
 
 const CLIP: Names = Names {
     patch: "embeddings.patch_embedding",
-    class: Some(("embeddings.class_embedding", |width| vec![width])),
-    positions: ("embeddings.position_embedding.weight", |tokens, width| vec![tokens, width]),
+    class: Some("embeddings.class_embedding"),
+    positions: "embeddings.position_embedding.weight",
+    leading: 0,
     blocks: "encoder.layers",
     block: BlockNames {
         norms: ["layer_norm1", "layer_norm2"],
@@ -75,8 +76,9 @@ const SIGLIP: Names = Names { class: None, ..CLIP };
 /// `InternViT` as the converted (`-hf`) checkpoints name it.
 const INTERN: Names = Names {
     patch: "embeddings.patch_embeddings.projection",
-    class: Some(("embeddings.cls_token", |width| vec![1, 1, width])),
-    positions: ("embeddings.position_embeddings", |tokens, width| vec![1, tokens, width]),
+    class: Some("embeddings.cls_token"),
+    positions: "embeddings.position_embeddings",
+    leading: 2,
     blocks: "encoder.layer",
     block: BlockNames {
         norms: ["layernorm_before", "layernorm_after"],
@@ -90,8 +92,9 @@ const INTERN: Names = Names {
 /// `InternViT` as the original checkpoints name it.
 const INTERN_ORIGINAL: Names = Names {
     patch: "embeddings.patch_embedding",
-    class: Some(("embeddings.class_embedding", |width| vec![1, 1, width])),
-    positions: ("embeddings.position_embedding", |tokens, width| vec![1, tokens, width]),
+    class: Some("embeddings.class_embedding"),
+    positions: "embeddings.position_embedding",
+    leading: 2,
     blocks: "encoder.layers",
     block: BlockNames {
         norms: ["norm1", "norm2"],
@@ -122,12 +125,13 @@ impl VitTower {
                 Some(b.tensor(Part::Vision, &format!("{}.bias", names.patch), &[width])?)
             }
         };
+        let shaped = |leading: usize, rest: &[usize]| [&[1, 1][..leading], rest].concat();
         let class = match names.class {
-            Some((name, shape)) => Some(b.tensor(Part::Vision, name, &shape(width))?),
+            Some(name) => Some(b.tensor(Part::Vision, name, &shaped(names.leading, &[width]))?),
             None => None,
         };
-        let (name, shape) = names.positions;
-        let positions = b.tensor(Part::Vision, name, &shape(config.tokens(), width))?;
+        let shape = shaped(names.leading.saturating_sub(1), &[config.tokens(), width]);
+        let positions = b.tensor(Part::Vision, names.positions, &shape)?;
         let first_norm = match config.kind {
             VitKind::Clip => Some(b.layer_norm(Part::Vision, "pre_layrnorm", width, eps)?),
             VitKind::Siglip | VitKind::InternVit => None,

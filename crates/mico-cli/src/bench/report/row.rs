@@ -27,7 +27,7 @@ pub(super) struct Row {
     /// What both stages cost, as a share of the unpruned prefill of the same round.
     pub(super) pruning_share: Option<f64>,
     pub(super) peak_memory_bytes: u64,
-    /// Keys and values of the prompt.
+    /// Keys and values of the prompt, and recurrent states.
     pub(super) cache_bytes: usize,
 }
 
@@ -96,6 +96,7 @@ impl Row {
         let all = |of: &dyn Fn(&Sample) -> f64| measured.samples.iter().map(of).collect::<Vec<_>>();
         let spread = |of: &dyn Fn(&Sample) -> f64| Spread::of(all(of));
         let cached: usize = trace.cache_lengths.iter().flatten().sum();
+        let decoder = subject.engine.model().decoder();
         let peaks = measured.samples.iter().map(|sample| sample.peak_memory);
         let pruned = base.filter(|_| setting.prunes());
         Self {
@@ -133,7 +134,7 @@ impl Row {
                 Spread::of(pairs.map(|(whole, part)| part / whole).collect()).median
             }),
             peak_memory_bytes: peaks.max().unwrap_or(0),
-            cache_bytes: cached * subject.engine.model().decoder().cache_bytes_per_token(),
+            cache_bytes: cached * decoder.cache_bytes_per_token() + decoder.state_bytes(),
         }
     }
 }
@@ -155,7 +156,6 @@ impl Speedups {
 /// The FLOPs of a row, as the engine runs it: the head over the last position.
 pub(super) fn count(subject: &Subject, measured: &Measured) -> mico_model::Result<Gflops> {
     let (trace, layout) = (&measured.trace, &measured.image.layout);
-    let tokens: Vec<usize> = trace.cache_lengths.iter().flatten().copied().collect();
     let covers = COVERAGE.contains(&measured.setting.method);
     let stage1 = trace.stage1.as_ref().filter(|_| covers).map_or_else(Vec::new, |stage| {
         let sizes = layout.group_sizes();
@@ -163,9 +163,13 @@ pub(super) fn count(subject: &Subject, measured: &Measured) -> mico_model::Resul
         pairs.map(|(tokens, &kept)| Picks { tokens, kept }).collect()
     });
     let entered = trace.stage1.as_ref().map_or(trace.visual_tokens, |stage| stage.kept.len());
+    let left = trace.stage2.as_ref().map_or(entered, |stage| stage.kept.len());
+    let text = trace.prompt_tokens - trace.visual_tokens;
+    let mut tokens = vec![text + entered; trace.model.refine_layer];
+    tokens.resize(trace.model.layers, text + left);
     let stage2 = trace.stage2.as_ref().filter(|_| covers).map(|stage| Stage2Work {
         queries: subject.after_image,
-        keys: tokens.first().copied().unwrap_or(0),
+        keys: text + entered,
         picks: Picks { tokens: entered, kept: stage.kept.len() },
     });
     let grid = |group: &Group| Grid { rows: group.rows, columns: group.columns };
