@@ -28,7 +28,8 @@ pub(crate) struct ModelArgs {
     /// Threads; all cores unless said otherwise.
     #[arg(long, env = "MICO_THREADS", value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
     pub(crate) threads: Option<u64>,
-    /// How the prompt is written: template (the checkpoint's), vicuna, mistral or plain.
+    /// How the prompt is written: template (the checkpoint's), vicuna, mistral, qwen2.5-vl, qwen3-vl,
+    /// qwen3.5, internvl, llava-video or plain.
     #[arg(long, env = "MICO_PROMPT_STYLE", value_name = "STYLE", value_parser = style)]
     pub(crate) prompt_style: Option<PromptStyle>,
     /// A choice the paper leaves open, such as `position_mode=compact`.

@@ -11,7 +11,10 @@ use common::{json, mico, refused};
 use serde_json::Value;
 
 fn case(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava").join(name)
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data");
+    let kinds = ["llava", "qwen", "internvl", "llava_video"];
+    let places = kinds.iter().map(|kind| data.join(kind).join(name));
+    places.into_iter().find(|place| place.is_dir()).unwrap()
 }
 
 /// A traced request of a fixture, by ids.
@@ -32,7 +35,17 @@ fn expected(name: &str) -> Value {
 
 #[test]
 fn traces_agree_with_transformers() {
-    for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
+    for name in [
+        "llava15",
+        "llava15-tied",
+        "next-llama",
+        "next-mistral",
+        "qwen25",
+        "qwen3",
+        "qwen35-tied",
+        "internvl3",
+        "video",
+    ] {
         let expected = expected(name);
         let unpruned = expected["unpruned"].as_array().unwrap().iter();
         for run in unpruned.filter(|run| run["packing"] == "native").take(2) {
@@ -44,8 +57,9 @@ fn traces_agree_with_transformers() {
             assert_eq!(found["first_logits"]["top"].as_array().unwrap().len(), 10);
         }
         let pruned = expected["pruned"].as_array().unwrap().iter();
+        let relevance = if name.starts_with("qwen35") { "visual_only" } else { "full_causal" };
         let usual = pruned
-            .filter(|run| run["position_mode"] == "original" && run["relevance"] == "full_causal");
+            .filter(|run| run["position_mode"] == "original" && run["relevance"] == relevance);
         for run in usual.take(4) {
             let (budget, layer) = (run["budget"].to_string(), run["refine_layer"].to_string());
             let pool = run["pool"].to_string();
@@ -205,7 +219,9 @@ fn models_and_doctor() {
     assert_eq!(find("llava-1.5-7b")["refine_layer"], 7);
     assert_eq!(find("llava-next-13b")["layers"], 40);
     assert_eq!(find("llava-1.5-7b")["supported"]["image"], true);
-    assert_eq!(find("qwen3.5-9b")["supported"]["image"], false);
+    assert_eq!(find("qwen3.5-9b")["supported"]["video"], false);
+    assert_eq!(find("llava-video-7b")["supported"]["video"], true);
+    assert_eq!(models.len(), 11);
     let model = case("next-llama").display().to_string();
     let checks = json(&mut mico(&["doctor", "--model", &model]));
     assert!(checks.as_array().unwrap().iter().all(|check| check["ok"] == true), "{checks}");

@@ -199,8 +199,10 @@ impl Given<'_> {
             }
             LimitSource::Paper => TileLimits::PAPER,
         };
-        let max = self.limits.max_tiles.unwrap_or(own.max);
-        let limits = TileLimits { min: own.min.min(max), max };
+        let limits = match self.limits.max_tiles {
+            Some(max) => TileLimits { min: own.min.min(max), max },
+            None => own,
+        };
         let thumbnail = vision.tiles.thumbnail;
         let processor = InternVl::from_config(&self.preprocessing, shape, limits, thumbnail);
         let own = [("max_patches", "max-tiles")];

@@ -145,6 +145,8 @@ impl Session {
             layout: &prepared.layout,
             images: &prepared.images,
             refine_layer: prepared.policy.refine_layer,
+            // A block the caller chose was scaled from nowhere.
+            uncalibrated: engine.schedule.preset.is_none() && self.pruning.refine_layer.is_none(),
             selected,
             filled,
             cache_lengths,
@@ -185,7 +187,6 @@ impl Session {
             pool: self.pruning.pool,
             relevance: engine.switches.relevance(config.family),
         })?;
-        check_cuts(engine, &plan)?;
         let spatial = config.decoder.rope.axes.is_spatial();
         let extent = |layout: &&VisualLayout| {
             if spatial { Extent::grid(layout) } else { Extent::line(layout.len()) }
@@ -194,6 +195,7 @@ impl Session {
         let layout = PromptLayout::expand(&ids, engine.placeholder, &extents)?;
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
+        check_cuts(engine, &plan, &layout)?;
         let declared = plan.stage1.as_ref().map_or_else(Default::default, |plan| plan.signals);
         let signals = if request.dump { Stage1Signals::OBSERVED } else { declared };
         let sink = RefCell::new(sink);
@@ -261,9 +263,14 @@ fn check_length(tokens: usize, longest: usize) -> Result<()> {
     Err(Error::TooLong { tokens, longest })
 }
 
-/// Refuses to observe attention after a block that has none.
-fn check_cuts(engine: &Engine, plan: &Plan) -> Result<()> {
+/// Refuses to observe the attention of no text, or after a block that has none.
+fn check_cuts(engine: &Engine, plan: &Plan, layout: &PromptLayout) -> Result<()> {
     let decoder = engine.model.decoder();
+    let scored = plan.cuts.iter().any(|cut| cut.signals.attention.is_some());
+    if scored && layout.len() == layout.visual_tokens() {
+        let accepted = "at least 1 text token, by which visual tokens are scored";
+        return Err(Error::range("prompt", "0 text tokens", accepted));
+    }
     let blind = |cut: &&Cut| cut.signals.attention.is_some() && !attends(decoder, cut.block);
     let Some(cut) = plan.cuts.iter().find(blind) else { return Ok(()) };
     let others = (1..decoder.blocks()).filter(|&block| attends(decoder, block));

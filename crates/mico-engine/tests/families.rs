@@ -161,7 +161,7 @@ fn refinement_follows_a_block_with_attention() {
     request.turn.generation = Generation::greedy(1);
     request.pruning = Pruning { refine_layer: Some(3), ..Pruning::mico(Budget::Tokens(20)) };
     let error = case.engine.run(&request, &mut ()).unwrap_err().to_string();
-    assert!(error.contains("refine-layer is 3") && error.contains("4"), "{error}");
+    assert!(error.contains("refine-layer is 3") && error.ends_with("attention: 4"), "{error}");
 }
 
 #[test]

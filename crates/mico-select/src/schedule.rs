@@ -168,6 +168,10 @@ impl Policy {
         if multiple == 0 {
             return refused("pool", multiple, "a multiple of at least 1".into());
         }
+        if self.layers < 2 {
+            let reason = format!("{} decoder block leaves no room for refinement", self.layers);
+            return Err(Error::Schedule { reason });
+        }
         if self.refine_layer == 0 || self.refine_layer >= self.layers {
             let accepted = format!("1 to {}", self.layers.saturating_sub(1));
             return refused("refine-layer", self.refine_layer, accepted);

@@ -65,7 +65,7 @@ pub struct BenchArgs {
     /// Text tokens of the prompt; at most 35 of them come before the image.
     #[arg(long, env = "MICO_TEXT_TOKENS", default_value = TEXT_TOKENS, value_parser = count(2, MAX_TOKENS))]
     text_tokens: usize,
-    /// Size of the image or frame, as WIDTHxHEIGHT; what fills the family's usual views unless given.
+    /// Size of the image or frame, as `WIDTHxHEIGHT`; what fills the family's usual views unless given.
     #[arg(long, env = "MICO_IMAGE_SIZE", value_name = "WxH", value_parser = image_size)]
     image_size: Option<Size>,
     /// Frames of a video, for families that take one; 8 unless given.

@@ -28,6 +28,14 @@ pub(crate) struct Turn<'a> {
     pub(crate) observe_all: bool,
 }
 
+impl Turn<'_> {
+    /// Positions are renumbered only where Stage 1 left gaps: an untouched prompt stays as it is.
+    fn mode(&self) -> PositionMode {
+        let whole = self.stage1.kept.len() == self.layout.visual_tokens();
+        if whole { PositionMode::Original } else { self.positions }
+    }
+}
+
 /// What came out.
 #[derive(Debug)]
 pub(crate) struct Prefilled {
@@ -107,7 +115,7 @@ pub(crate) fn prefill(
 ) -> Result<Prefilled> {
     let mut alive = enter(decoder, turn)?;
     let position_ids = alive.positions.ids().to_vec();
-    let next_position = match turn.positions {
+    let next_position = match turn.mode() {
         PositionMode::Original => turn.start + turn.layout.next_position(),
         PositionMode::Compact => turn.start + alive.rows.len() as u32,
     };
@@ -176,7 +184,7 @@ fn enter(decoder: &Decoder, turn: &Turn<'_>) -> Result<Alive> {
     let visual = turn.stage1.embeds.as_ref().map(|e| e.to_dtype(decoder.dtype())).transpose()?;
     let sources: Vec<Tensor> = text.into_iter().chain(visual).collect();
     let hidden = gather(&Tensor::cat(&sources, 0)?, &order)?;
-    let ids: Vec<Position> = match turn.positions {
+    let ids: Vec<Position> = match turn.mode() {
         PositionMode::Original => {
             rows.iter().map(|&row| layout.positions()[row as usize].moved(turn.start)).collect()
         }

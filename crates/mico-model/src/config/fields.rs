@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::parts::Activation;
 use crate::error::{Error, Result};
 
 /// Configuration files are small; anything larger is not one.
@@ -159,6 +160,25 @@ impl Fields {
         match value.as_f64() {
             Some(x) if x.is_finite() && x > 0.0 => Ok(Some(x)),
             _ => Err(self.wrong(key, value, "a positive number")),
+        }
+    }
+
+    /// The epsilon of a norm: positive, and small beside the variance it is added to.
+    pub(crate) fn epsilon(&self, key: &str) -> Result<Option<f64>> {
+        match self.positive(key)? {
+            Some(eps) if eps >= 1.0 => {
+                Err(self.error(key, format!("is {eps}, expected a number below 1")))
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// The name of a non-linearity.
+    pub(crate) fn activation(&self, key: &str) -> Result<Option<Activation>> {
+        let Some(name) = self.text(key)? else { return Ok(None) };
+        match Activation::parse(name) {
+            Ok(activation) => Ok(Some(activation)),
+            Err(error) => Err(self.error(key, format!("is an {error}"))),
         }
     }
 

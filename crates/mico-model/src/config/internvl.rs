@@ -5,9 +5,10 @@ use std::path::Path;
 use super::common::{bos, dtype, eos};
 use super::fields::Fields;
 use super::parts::Activation;
+use super::text::{self, Kinds};
 use super::vision::{InternTiles, InternVision, VisionConfig};
 use super::vit::{INTERN_VIT_300M, VitConfig, VitKind, vit};
-use super::{Family, ModelConfig, text};
+use super::{Family, ModelConfig};
 use crate::error::Result;
 
 /// The id of `<IMG_CONTEXT>` in the published vocabularies. Original files do not state it; there a
@@ -15,6 +16,8 @@ use crate::error::Result;
 pub(crate) const IMAGE_TOKEN: u32 = 151_667;
 /// `<|im_end|>`.
 pub(crate) const EOS: u32 = 151_645;
+/// What InternVL's models decode with: Qwen2 in version 3, Qwen3 in later ones.
+const DECODERS: Kinds = &["qwen2", "qwen3", "llama"];
 /// Patches a visual token joins along each side.
 const SHUFFLE: usize = 2;
 
@@ -38,7 +41,7 @@ fn converted(root: &Fields) -> Result<ModelConfig> {
         }
         None => INTERN_VIT_300M,
     };
-    let activation = Activation::parse(root.text("projector_hidden_act")?.unwrap_or("gelu"))?;
+    let activation = root.activation("projector_hidden_act")?.unwrap_or(Activation::Gelu);
     let text = part(root, "text_config")?;
     model(root, &text, vision, activation, InternTiles::default())
 }
@@ -46,6 +49,7 @@ fn converted(root: &Fields) -> Result<ModelConfig> {
 /// A file of the original code base: `llm_config`, `vision_config`, and tiling at the root.
 fn original(root: &Fields) -> Result<ModelConfig> {
     only(root, "ps_version", "v2")?;
+    must(root, "pad2square", false)?;
     last_layer(root, "select_layer")?;
     let fields = part(root, "vision_config")?;
     must(&fields, "qk_normalization", false)?;
@@ -82,7 +86,7 @@ fn model(
             activation,
             tiles,
         }),
-        decoder: text::decoder(text, root.flag("tie_word_embeddings")?)?,
+        decoder: text::decoder(text, root.flag("tie_word_embeddings")?, DECODERS)?,
         image_token_id: image_token.unwrap_or(IMAGE_TOKEN),
         eos_token_ids: eos(root, Some(text), &[EOS])?,
         bos_token_id: bos(root, Some(text))?,

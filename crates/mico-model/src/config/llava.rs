@@ -5,9 +5,10 @@ use std::path::{Component, Path, PathBuf};
 use super::common::{bos, dtype, eos};
 use super::fields::Fields;
 use super::parts::{Activation, ProjectorConfig};
+use super::text::{self, LLAVA_KINDS};
 use super::vision::{LlavaVision, VisionConfig};
 use super::vit::{self, CLIP_L_336, VitConfig, VitKind};
-use super::{CONFIG_FILE, Family, ModelConfig, text};
+use super::{CONFIG_FILE, Family, ModelConfig};
 use crate::error::Result;
 
 const DEFAULT_FEATURE_LAYER: i64 = -2;
@@ -52,9 +53,7 @@ fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
         vision: VisionConfig::Llava(LlavaVision {
             tower,
             projector: ProjectorConfig {
-                activation: Activation::parse(
-                    root.text("projector_hidden_act")?.unwrap_or("gelu"),
-                )?,
+                activation: root.activation("projector_hidden_act")?.unwrap_or(Activation::Gelu),
                 bias: root.flag("multimodal_projector_bias")?.unwrap_or(true),
             },
             feature_layer: root.int("vision_feature_layer")?.unwrap_or(DEFAULT_FEATURE_LAYER),
@@ -62,7 +61,7 @@ fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
             image_aspect_ratio: None,
             tower_folder: None,
         }),
-        decoder: text::decoder(&text, root.flag("tie_word_embeddings")?)?,
+        decoder: text::decoder(&text, root.flag("tie_word_embeddings")?, LLAVA_KINDS)?,
         image_token_id: image_token.unwrap_or(DEFAULT_IMAGE_TOKEN),
         eos_token_ids: eos(root, Some(&text), &[DEFAULT_EOS])?,
         bos_token_id: bos(root, Some(&text))?,
@@ -89,7 +88,7 @@ fn original(folder: &Path, root: &Fields) -> Result<ModelConfig> {
     let aspect = root.text("image_aspect_ratio")?.map(str::to_owned);
     let family =
         if aspect.as_deref() == Some("anyres") { Family::LlavaNext } else { Family::Llava };
-    let decoder = text::decoder(root, None)?;
+    let decoder = text::decoder(root, None, LLAVA_KINDS)?;
     let (tower, tower_folder) = original_tower(folder, root, VitKind::Clip)?;
     if let Some(width) = root.usize("mm_hidden_size")?
         && width != tower.hidden_size

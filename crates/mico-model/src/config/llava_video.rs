@@ -7,13 +7,15 @@ use super::common::{bos, dtype, eos};
 use super::fields::Fields;
 use super::llava::original_tower;
 use super::parts::{Activation, ProjectorConfig};
+use super::text::{self, Kinds};
 use super::vision::{VideoVision, VisionConfig};
 use super::vit::{SIGLIP_SO400M_384, VitKind, vit};
-use super::{Family, ModelConfig, text};
+use super::{Family, ModelConfig};
 use crate::error::Result;
 
 /// `<|im_end|>` and `<|endoftext|>`.
 pub(crate) const ENDS: [u32; 2] = [151_645, 151_643];
+const DECODERS: Kinds = &["qwen2", "llava_qwen", "qwen3", "llama"];
 /// Patches a visual token averages along each side.
 pub(crate) const POOL: usize = 2;
 
@@ -37,13 +39,7 @@ fn converted(root: &Fields, pool: usize) -> Result<ModelConfig> {
     let text = root
         .object("text_config")?
         .ok_or_else(|| root.error("text_config", "is missing, an object is expected"))?;
-    match root.int("vision_feature_layer")? {
-        // Both mean the last block that was trained: see `VideoVision::blocks`.
-        None | Some(-1 | -2) => {}
-        Some(other) => {
-            return Err(root.error("vision_feature_layer", format!("is {other}, accepted: -1, -2")));
-        }
-    }
+    last_trained(root, "vision_feature_layer")?;
     let tower = match root.object("vision_config")? {
         Some(vision) => vit(&vision, VitKind::Siglip)?,
         None => SIGLIP_SO400M_384,
@@ -52,16 +48,14 @@ fn converted(root: &Fields, pool: usize) -> Result<ModelConfig> {
         Some(id) => Some(id),
         None => root.token("image_token_id")?,
     };
-    let decoder = text::decoder(&text, root.flag("tie_word_embeddings")?)?;
+    let decoder = text::decoder(&text, root.flag("tie_word_embeddings")?, DECODERS)?;
     let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
     Ok(ModelConfig {
         family: Family::LlavaVideo,
         vision: VisionConfig::LlavaVideo(VideoVision {
             tower,
             projector: ProjectorConfig {
-                activation: Activation::parse(
-                    root.text("projector_hidden_act")?.unwrap_or("gelu"),
-                )?,
+                activation: root.activation("projector_hidden_act")?.unwrap_or(Activation::Gelu),
                 bias: root.flag("multimodal_projector_bias")?.unwrap_or(true),
             },
             pool,
@@ -77,16 +71,25 @@ fn converted(root: &Fields, pool: usize) -> Result<ModelConfig> {
 
 /// A file of the original code base: the decoder's settings at the root, the rest as `mm_*`.
 fn original(folder: &Path, root: &Fields, pool: usize) -> Result<ModelConfig> {
-    for (key, accepted) in
-        [("mm_projector_type", "mlp2x_gelu"), ("mm_vision_select_feature", "patch")]
-    {
+    last_trained(root, "mm_vision_select_layer")?;
+    for key in ["add_faster_video", "mm_use_im_start_end"] {
+        if root.flag(key)? == Some(true) {
+            return Err(root.error(key, "is true, accepted: false"));
+        }
+    }
+    for (key, accepted) in [
+        ("mm_projector_type", "mlp2x_gelu"),
+        ("mm_vision_select_feature", "patch"),
+        ("mm_newline_position", "grid"),
+        ("mm_patch_merge_type", "spatial_unpad"),
+    ] {
         if let Some(found) = root.text(key)?
             && found != accepted
         {
             return Err(root.error(key, format!("is `{found}`, accepted: {accepted}")));
         }
     }
-    let decoder = text::decoder(root, None)?;
+    let decoder = text::decoder(root, None, DECODERS)?;
     let (tower, tower_folder) = original_tower(folder, root, VitKind::Siglip)?;
     if let Some(width) = root.usize("mm_hidden_size")?
         && width != tower.hidden_size
@@ -109,4 +112,13 @@ fn original(folder: &Path, root: &Fields, pool: usize) -> Result<ModelConfig> {
         bos_token_id: bos(root, None)?,
         dtype: dtype(root, None)?,
     })
+}
+
+/// The features are those of the last block that was trained, whichever way a file says so: see
+/// [`VideoVision::blocks`].
+fn last_trained(root: &Fields, key: &str) -> Result<()> {
+    match root.int(key)? {
+        None | Some(-1 | -2) => Ok(()),
+        Some(other) => Err(root.error(key, format!("is {other}, accepted: -1, -2"))),
+    }
 }

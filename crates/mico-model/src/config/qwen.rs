@@ -8,8 +8,9 @@ use std::path::Path;
 use super::common::{bos, dtype, eos};
 use super::fields::Fields;
 use super::parts::Activation;
+use super::text::{self, Kinds};
 use super::vision::{QwenTowerKind, QwenVision, VisionConfig};
-use super::{Family, ModelConfig, text};
+use super::{Family, ModelConfig};
 use crate::error::Result;
 
 /// What a file means by the settings it omits.
@@ -18,6 +19,7 @@ struct Usual {
     vision: fn() -> QwenVision,
     image_token: u32,
     ends: &'static [u32],
+    decoders: Kinds,
 }
 
 const USUAL: [(&str, Usual); 3] = [
@@ -28,6 +30,7 @@ const USUAL: [(&str, Usual); 3] = [
             vision: qwen25_vision,
             image_token: 151_655,
             ends: &[151_645, 151_643],
+            decoders: &["qwen2_5_vl_text", "qwen2_5_vl", "qwen2"],
         },
     ),
     (
@@ -37,6 +40,7 @@ const USUAL: [(&str, Usual); 3] = [
             vision: qwen3_vision,
             image_token: 151_655,
             ends: &[151_645, 151_643],
+            decoders: &["qwen3_vl_text", "qwen3_vl", "qwen3"],
         },
     ),
     (
@@ -46,6 +50,7 @@ const USUAL: [(&str, Usual); 3] = [
             vision: qwen35_vision,
             image_token: 248_056,
             ends: &[248_046, 248_044],
+            decoders: &["qwen3_5_text", "qwen3_5"],
         },
     ),
 ];
@@ -101,7 +106,11 @@ pub(super) fn read(_folder: &Path, root: &Fields, model_type: &str) -> Result<Mo
     };
     let nested = root.object("text_config")?;
     let text = nested.as_ref().unwrap_or(root);
-    let decoder = text::decoder(text, root.flag("tie_word_embeddings")?)?;
+    let decoder = text::decoder(text, root.flag("tie_word_embeddings")?, usual.decoders)?;
+    if !decoder.rope.axes.is_spatial() {
+        let message = "is missing, three numbers are expected";
+        return Err(text.error("rope_parameters.mrope_section", message));
+    }
     let vision = root
         .object("vision_config")?
         .ok_or_else(|| root.error("vision_config", "is missing, an object is expected"))?;
@@ -112,6 +121,10 @@ pub(super) fn read(_folder: &Path, root: &Fields, model_type: &str) -> Result<Mo
         return Err(root.error("vision_config.out_hidden_size", message));
     }
     let image_token = root.token("image_token_id")?.unwrap_or(usual.image_token);
+    if image_token as usize >= decoder.vocab_size {
+        let message = format!("is {image_token}, the vocabulary has {}", decoder.vocab_size);
+        return Err(root.error("image_token_id", message));
+    }
     Ok(ModelConfig {
         family: usual.family,
         vision: VisionConfig::Qwen(vision),
@@ -157,10 +170,7 @@ fn tower(fields: &Fields, usual: QwenVision, width: usize) -> Result<QwenVision>
             },
         },
     };
-    let activation = match fields.text("hidden_act")? {
-        Some(name) => Activation::parse(name)?,
-        None => usual.activation,
-    };
+    let activation = fields.activation("hidden_act")?.unwrap_or(usual.activation);
     if matches!(kind, QwenTowerKind::Windowed { .. }) && activation != Activation::Silu {
         let found = fields.text("hidden_act")?.unwrap_or_default();
         return Err(fields.error("hidden_act", format!("is `{found}`, accepted: silu")));

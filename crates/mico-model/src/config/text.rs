@@ -100,29 +100,49 @@ const QWEN35: Kind = Kind {
     ..QWEN3
 };
 
-const KINDS: &str =
-    "llama, mistral, qwen2, qwen2_5_vl_text, qwen3, qwen3_vl_text, qwen3_5, qwen3_5_text";
+/// The decoders a family's models have, as `model_type` names them; a file that does not say means
+/// the first.
+pub(super) type Kinds = &'static [&'static str];
 
-fn kind(text: &Fields) -> Result<Kind> {
-    Ok(match text.text("model_type")? {
-        None | Some("llama" | "llava" | "llava_next" | "llava_llama") => LLAMA,
-        Some("mistral" | "llava_mistral") => MISTRAL,
-        Some("qwen2" | "llava_qwen" | "qwen2_5_vl" | "qwen2_5_vl_text") => QWEN2,
-        Some("qwen3" | "qwen3_vl" | "qwen3_vl_text") => QWEN3,
-        Some("qwen3_5" | "qwen3_5_text") => QWEN35,
-        Some(other) => {
-            let message = format!("is `{other}`, accepted: {KINDS}");
+/// What LLaVA's models have: any decoder, as far as it has no positions on three axes.
+pub(super) const LLAVA_KINDS: Kinds = &[
+    "llama",
+    "llava",
+    "llava_next",
+    "llava_llama",
+    "mistral",
+    "llava_mistral",
+    "qwen2",
+    "llava_qwen",
+    "qwen3",
+];
+
+fn kind(text: &Fields, kinds: Kinds) -> Result<Kind> {
+    let name = match text.text("model_type")? {
+        Some(name) if !kinds.contains(&name) => {
+            let message = format!("is `{name}`, accepted: {}", kinds.join(", "));
             return Err(text.error("model_type", message));
         }
+        Some(name) => name,
+        None => kinds.first().copied().unwrap_or_default(),
+    };
+    Ok(match name {
+        "mistral" | "llava_mistral" => MISTRAL,
+        "qwen2" | "llava_qwen" | "qwen2_5_vl" | "qwen2_5_vl_text" => QWEN2,
+        "qwen3" | "qwen3_vl" | "qwen3_vl_text" => QWEN3,
+        "qwen3_5" | "qwen3_5_text" => QWEN35,
+        _ => LLAMA,
     })
 }
 
-/// Reads and validates the decoder's settings. `tied` is what the enclosing file says of the head.
-pub(super) fn decoder(text: &Fields, tied: Option<bool>) -> Result<DecoderConfig> {
-    let kind = kind(text)?;
-    if let Some(name) = text.text("hidden_act")?
-        && Activation::parse(name)? != Activation::Silu
+/// Reads and validates the settings of a decoder of one of these kinds. `tied` is what the enclosing
+/// file says of the head.
+pub(super) fn decoder(text: &Fields, tied: Option<bool>, kinds: Kinds) -> Result<DecoderConfig> {
+    let kind = kind(text, kinds)?;
+    if let Some(activation) = text.activation("hidden_act")?
+        && activation != Activation::Silu
     {
+        let name = text.text("hidden_act")?.unwrap_or_default();
         return Err(text.error("hidden_act", format!("is `{name}`, accepted: silu")));
     }
     if text.flag("mlp_bias")? == Some(true) {
@@ -160,7 +180,7 @@ pub(super) fn decoder(text: &Fields, tied: Option<bool>) -> Result<DecoderConfig
         head_dim,
         vocab_size: size("vocab_size", |sizes| sizes.vocab)?,
         max_positions: text.usize("max_position_embeddings")?.unwrap_or(kind.max_positions),
-        rms_norm_eps: text.positive("rms_norm_eps")?.unwrap_or(kind.eps),
+        rms_norm_eps: text.epsilon("rms_norm_eps")?.unwrap_or(kind.eps),
         rope: rope(text, kind.rope, kind.interleaved)?,
         attention_bias,
         qk_norm: kind.qk_norm,

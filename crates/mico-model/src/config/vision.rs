@@ -223,7 +223,14 @@ impl QwenVision {
         check.range("temporal_patch_size", self.frames, MAX_MERGE)?;
         check.range("spatial_merge_size", self.merge, MAX_MERGE)?;
         check.divides("num_heads", self.heads, "hidden_size", self.hidden_size)?;
-        check.divides("4", 4, "head width", self.hidden_size / self.heads)?;
+        let head = self.hidden_size / self.heads;
+        if !head.is_multiple_of(4) {
+            let (width, heads) = (self.hidden_size, self.heads);
+            let message = format!(
+                "is {width}, which gives {heads} heads of {head} numbers; a multiple of 4 is needed"
+            );
+            return Err(check.error("hidden_size", message));
+        }
         let within =
             |field: &str, blocks: &[usize]| match blocks.iter().find(|b| **b >= self.blocks) {
                 None => Ok(()),
@@ -246,6 +253,10 @@ impl QwenVision {
             }
             QwenTowerKind::Positioned { side, deepstack } => {
                 check.range("num_position_embeddings", *side, MAX_WIDTH)?;
+                if !deepstack.is_sorted_by(|a, b| a < b) {
+                    let message = format!("is {deepstack:?}, expected ascending numbers");
+                    return Err(check.error("deepstack_visual_indexes", message));
+                }
                 within("deepstack_visual_indexes", deepstack)
             }
         }

@@ -184,11 +184,8 @@ pub(super) fn vit(fields: &Fields, kind: VitKind) -> Result<VitConfig> {
         heads: fields.usize("num_attention_heads")?.unwrap_or(default.heads),
         image_size: fields.side("image_size")?.unwrap_or(default.image_size),
         patch_size: fields.side("patch_size")?.unwrap_or(default.patch_size),
-        activation: match fields.text("hidden_act")? {
-            Some(name) => Activation::parse(name)?,
-            None => default.activation,
-        },
-        layer_norm_eps: fields.positive("layer_norm_eps")?.unwrap_or(default.layer_norm_eps),
+        activation: fields.activation("hidden_act")?.unwrap_or(default.activation),
+        layer_norm_eps: fields.epsilon("layer_norm_eps")?.unwrap_or(default.layer_norm_eps),
     };
     config.validate(fields.file())?;
     Ok(config)
