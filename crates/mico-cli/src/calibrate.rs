@@ -79,7 +79,10 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
     let blocks = engine.model().decoder().blocks();
-    let layers = if args.layers.is_empty() { (1..blocks).collect() } else { args.layers.clone() };
+    // Refinement reads attention: blocks without any are no candidates.
+    let attends = |block: &usize| engine.model().decoder().has_attention(block - 1);
+    let all = || (1..blocks).filter(attends).collect();
+    let layers = if args.layers.is_empty() { all() } else { args.layers.clone() };
     let suite = TinySuite::new(Split::Calibration, args.seed.into(), args.limit);
     let options = CalibrationOptions { tokens: args.budget, layers, pool: args.pool };
     let bar = Bar::new("items");

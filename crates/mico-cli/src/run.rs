@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mico_engine::{Engine, Outcome, Prompt, Request, TurnRequest};
+use mico_engine::{Engine, ImageInput, Outcome, Prompt, Request, TurnRequest};
 use mico_vision::overlay::{Caption, Clip, Pruned, draw_png, draw_video_png};
 use serde::Serialize;
 
@@ -77,6 +77,9 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
         files::check("--overlay", path)?;
     }
     let interactive = args.question.is_none() && std::io::stdin().is_terminal() && !args.json;
+    if interactive && args.overlay.is_some() {
+        return Err(Failure::misused("--overlay needs a question; a conversation draws nothing"));
+    }
     let Some(question) = args.question.as_deref().or(interactive.then_some("")) else {
         return Err(Failure::misused("no question given"));
     };
@@ -85,11 +88,10 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::misused(images::NONE));
     }
     let engine = args.model.open()?;
-    let visuals = args.visuals.visuals(images, &engine)?.for_text(&engine);
-    let images = visuals.inputs();
+    let Visuals { inputs, labels } = args.visuals.visuals(images, &engine)?.for_text(&engine);
     let turn = TurnRequest {
-        prompt: Prompt::question(question, images.len()),
-        images,
+        prompt: Prompt::question(question, inputs.len()),
+        images: inputs,
         generation: args.generation.generation(),
         dump: false,
     };
@@ -107,7 +109,8 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
         outcome
     };
     if let Some(path) = &args.overlay {
-        draw(path, &visuals, &outcome, question)?;
+        let drawn = Drawn { inputs: &request.turn.images, labels: &labels, question };
+        draw(path, &drawn, &outcome)?;
     }
     if args.json {
         return output::json(&document(&outcome, name));
@@ -178,26 +181,33 @@ pub(crate) fn note(engine: &Engine, outcome: &Outcome) {
     }
 }
 
-fn draw(path: &Path, visuals: &Visuals, outcome: &Outcome, question: &str) -> Result<(), Failure> {
+/// What an overlay shows beside the outcome.
+struct Drawn<'a> {
+    inputs: &'a [ImageInput],
+    labels: &'a [String],
+    question: &'a str,
+}
+
+fn draw(path: &Path, drawn: &Drawn<'_>, outcome: &Outcome) -> Result<(), Failure> {
     let counts = counts(outcome);
-    let caption = Caption { question, answer: &outcome.answer.text, counts: &counts };
-    let png = match (visuals, outcome.images.as_slice()) {
-        (Visuals::Video(frames, labels), [o]) => {
+    let caption =
+        Caption { question: drawn.question, answer: &outcome.answer.text, counts: &counts };
+    let png = match (drawn.inputs, outcome.images.as_slice()) {
+        ([ImageInput::Frames(frames)], [o]) => {
             let (layout, stage1, kept) = (&o.layout, o.stage1.as_deref(), &o.kept);
-            draw_video_png(&Clip { frames, layout, stage1, kept, labels }, &caption)
+            draw_video_png(&Clip { frames, layout, stage1, kept, labels: drawn.labels }, &caption)
         }
-        (Visuals::Images(images), outcomes) => {
-            let pruned = images.iter().zip(outcomes).map(|(image, o)| Pruned {
-                image,
-                layout: &o.layout,
-                stage1: o.stage1.as_deref(),
-                kept: &o.kept,
+        (inputs, outcomes) => {
+            let pruned = inputs.iter().zip(outcomes).filter_map(|(input, o)| match input {
+                ImageInput::Decoded(image) => Some(Pruned {
+                    image,
+                    layout: &o.layout,
+                    stage1: o.stage1.as_deref(),
+                    kept: &o.kept,
+                }),
+                _ => None,
             });
             draw_png(&pruned.collect::<Vec<_>>(), &caption)
-        }
-        (Visuals::Video(..), other) => {
-            let message = format!("the engine answered with {} videos, expected 1", other.len());
-            return Err(Failure::failed(message));
         }
     };
     files::write("--overlay", path, &png.map_err(Failure::failed)?)

@@ -78,9 +78,9 @@ fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
     let engine = args.model.open()?;
     let visuals = args.visuals.visuals(images, &engine)?;
     let (images, prompt) = match (&args.prompt, &args.input_ids) {
-        (_, Some(Ids(ids))) => (visuals.inputs(), Prompt::InputIds(ids.clone())),
+        (_, Some(Ids(ids))) => (visuals.inputs, Prompt::InputIds(ids.clone())),
         (Some(text), None) => {
-            let images = visuals.for_text(&engine).inputs();
+            let images = visuals.for_text(&engine).inputs;
             let prompt = Prompt::question(text, images.len());
             (images, prompt)
         }

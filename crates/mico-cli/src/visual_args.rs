@@ -26,36 +26,35 @@ pub(crate) struct VisualArgs {
     video: Option<PathBuf>,
     /// Frames taken of each second of the video; 1 unless given. A folder has no clock: all its
     /// images are taken.
-    #[arg(
-        long,
-        env = "MICO_FPS",
-        value_name = "F",
-        requires = "video",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, env = "MICO_FPS", value_name = "F", allow_negative_numbers = true)]
     fps: Option<f64>,
     /// Most frames taken of the video, 64 unless given; if there would be more, so many are spread
     /// evenly.
-    #[arg(long, env = "MICO_MAX_FRAMES", value_name = "N", requires = "video", value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
+    #[arg(long, env = "MICO_MAX_FRAMES", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
     max_frames: Option<u64>,
 }
 
-/// What there is to look at, decoded.
+/// What there is to look at, decoded: one input for each placeholder.
 #[derive(Debug)]
-pub(crate) enum Visuals {
-    /// Images, perhaps none.
-    Images(Vec<RgbImage>),
-    /// One video: its frames and what to call them.
-    Video(Vec<RgbImage>, Vec<String>),
+pub(crate) struct Visuals {
+    /// Images, or one video.
+    pub(crate) inputs: Vec<ImageInput>,
+    /// What to call the frames of the video; empty for their numbers.
+    pub(crate) labels: Vec<String>,
 }
 
 impl VisualArgs {
     /// Reads and decodes the images; those of a video wait for a model that takes one.
     pub(crate) fn images(&self) -> Result<Option<Vec<RgbImage>>, Failure> {
-        match self.video {
-            Some(_) => Ok(None),
-            None => images::read(&self.images).map(Some),
+        if self.video.is_some() {
+            return Ok(None);
         }
+        // Not left to the parser, which forgives a missing --video beside an --image.
+        let flags = [("--fps", self.fps.is_some()), ("--max-frames", self.max_frames.is_some())];
+        if let Some((flag, _)) = flags.iter().find(|(_, given)| *given) {
+            return Err(Failure::misused(format!("{flag} needs a video: --video FILE")));
+        }
+        images::read(&self.images).map(Some)
     }
 
     /// What the model is to look at. Frames are decoded with progress on standard error.
@@ -72,7 +71,10 @@ impl VisualArgs {
                 Err(Failure::misused(message))
             }
             (Some(path), _) => self.video(path),
-            (None, images) => Ok(Visuals::Images(images.unwrap_or_default())),
+            (None, images) => {
+                let inputs = images.into_iter().flatten().map(ImageInput::Decoded).collect();
+                Ok(Visuals { inputs, labels: Vec::new() })
+            }
         }
     }
 
@@ -99,7 +101,7 @@ impl VisualArgs {
             if folder { format!("image {}", index + 1) } else { format!("{time:.1} s") }
         };
         let labels = video.indices.iter().zip(&video.times).map(label).collect();
-        Ok(Visuals::Video(video.frames, labels))
+        Ok(Visuals { inputs: vec![ImageInput::Frames(video.frames)], labels })
     }
 
     /// An error in the words of the command line: an image by its file.
@@ -116,20 +118,14 @@ impl VisualArgs {
 
 impl Visuals {
     /// Several images are one video to a model that takes videos.
-    pub(crate) fn for_text(self, engine: &Engine) -> Self {
-        match self {
-            Self::Images(images) if images.len() > 1 && engine.takes_video() => {
-                Self::Video(images, Vec::new())
-            }
-            other => other,
+    pub(crate) fn for_text(mut self, engine: &Engine) -> Self {
+        if self.inputs.len() > 1 && engine.takes_video() {
+            let frames = self.inputs.into_iter().filter_map(|input| match input {
+                ImageInput::Decoded(image) => Some(image),
+                _ => None,
+            });
+            self.inputs = vec![ImageInput::Frames(frames.collect())];
         }
-    }
-
-    /// As the engine takes them, one for each placeholder.
-    pub(crate) fn inputs(&self) -> Vec<ImageInput> {
-        match self {
-            Self::Images(images) => images.iter().cloned().map(ImageInput::Decoded).collect(),
-            Self::Video(frames, _) => vec![ImageInput::Frames(frames.clone())],
-        }
+        self
     }
 }

@@ -100,8 +100,12 @@ pub enum Error {
     },
 
     /// The prompt and the images do not belong together.
-    #[error("the prompt has {placeholders} image placeholders, {images} images were given")]
+    #[error(
+        "the prompt has {placeholders} image placeholders (token {id}), {images} images were given"
+    )]
     Placeholders {
+        /// The token that stands for an image.
+        id: u32,
         /// Placeholders in the prompt.
         placeholders: usize,
         /// Images in the request.

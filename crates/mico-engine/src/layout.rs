@@ -82,7 +82,11 @@ impl PromptLayout {
     pub fn expand(ids: &[u32], placeholder: u32, images: &[Extent]) -> Result<Self> {
         let placeholders = ids.iter().filter(|&&id| id == placeholder).count();
         if placeholders != images.len() {
-            return Err(Error::Placeholders { placeholders, images: images.len() });
+            return Err(Error::Placeholders {
+                id: placeholder,
+                placeholders,
+                images: images.len(),
+            });
         }
         let (mut slots, mut positions, mut offsets, mut next) = (vec![], vec![], vec![0], 0);
         let mut extents = images.iter();

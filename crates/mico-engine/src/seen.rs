@@ -68,11 +68,19 @@ impl Engine {
             return Err(Error::range("image", format!("number {}", visual.first + 1), accepted));
         }
         timed(&mut seconds.preprocess, || {
-            let mut pictures = Vec::new();
-            for (index, image) in (visual.first..).zip(visual.images) {
-                pictures.extend(self.decode_input(index, image)?);
-            }
-            let processed = self.processor.process(&pictures, packing);
+            let processed = match visual.images {
+                // Frames may be many: they are looked at where they are.
+                [ImageInput::Frames(frames)] if self.takes_video() => {
+                    self.processor.process(frames, packing)
+                }
+                images => {
+                    let mut pictures = Vec::new();
+                    for (index, image) in (visual.first..).zip(images) {
+                        pictures.extend(self.decode_input(index, image)?);
+                    }
+                    self.processor.process(&pictures, packing)
+                }
+            };
             let index = visual.first;
             let unfit = |error| match error {
                 Error::Processor(source) => Error::Unfit { index, source },

@@ -275,7 +275,11 @@ fn check_cuts(engine: &Engine, plan: &Plan, layout: &PromptLayout) -> Result<()>
     let Some(cut) = plan.cuts.iter().find(blind) else { return Ok(()) };
     let others = (1..decoder.blocks()).filter(|&block| attends(decoder, block));
     let others: Vec<String> = others.map(|block| block.to_string()).collect();
-    let accepted = format!("a block with attention: {}", others.join(", "));
+    let accepted = if others.is_empty() {
+        "none, no block before the last has attention".to_owned()
+    } else {
+        format!("a block with attention: {}", others.join(", "))
+    };
     Err(Error::range("refine-layer", cut.block, accepted))
 }
 

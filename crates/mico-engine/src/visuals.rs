@@ -29,7 +29,7 @@ pub(crate) fn assign<'a>(
 ) -> Result<(Vec<u32>, Vec<Visual<'a>>)> {
     let placeholders = ids.iter().filter(|&&id| id == placeholder).count();
     if placeholders != images.len() {
-        return Err(Error::Placeholders { placeholders, images: images.len() });
+        return Err(Error::Placeholders { id: placeholder, placeholders, images: images.len() });
     }
     let (mut joined, mut visuals) = (Vec::with_capacity(ids.len()), Vec::<Visual<'a>>::new());
     let mut next = 0;

@@ -30,6 +30,9 @@
 //! 1,360 frames coded with 17 settings of x264, 5 differed, in at most 76 of 76,800 pixels, by 0.003
 //! levels on average over the frame. Pixels are not made square where a file says they are not.
 //!
+//! Frames of animated WebP files are composed with libwebp's rules and arithmetic and have the bytes
+//! Pillow gives: an opaque pixel is the frame's own, a frame that is cleared leaves transparency.
+//!
 //! # What it is not for
 //!
 //! Playing, seeking, sound, repairing damaged files or encoding. A file with damage in a part that

@@ -163,12 +163,15 @@ impl PromptStyle {
         }
     }
 
-    /// The style of a checkpoint with this template. One that has no word for images is made for
-    /// texts alone, and a family's own prompt is the better reading; LLaVA's older templates take
-    /// images as part of the text.
+    /// The style of a checkpoint with this template. Original InternVL and LLaVA-Video folders bring
+    /// their text model's, which has no word for images; there the family's own prompt counts.
     pub(crate) fn with_template(config: &ModelConfig, template: &ChatTemplate) -> Self {
-        let any = matches!(config.family, Family::Llava | Family::LlavaNext);
-        if any || template.shows_images() { Self::Template } else { Self::without_template(config) }
+        let own = matches!(config.family, Family::InternVl | Family::LlavaVideo);
+        if !own || template.shows_images() {
+            Self::Template
+        } else {
+            Self::without_template(config)
+        }
     }
 }
 

@@ -32,12 +32,13 @@ impl Shard {
     /// Reads the header and checks it against the length of the file.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let bad = |message: String| Error::Shard { path: path.to_path_buf(), message };
-        let mut file = File::open(path).map_err(Error::io(path))?;
-        let found = file.metadata().map_err(Error::io(path))?;
+        // Looked at before it is opened: opening a pipe waits for its writer.
+        let found = std::fs::metadata(path).map_err(Error::io(path))?;
         let file_bytes = found.len();
         if !found.is_file() {
             return Err(bad("not a regular file".into()));
         }
+        let mut file = File::open(path).map_err(Error::io(path))?;
         Self::read_header(path, &mut file, file_bytes, None)
     }
 

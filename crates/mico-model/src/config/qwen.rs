@@ -70,6 +70,7 @@ pub(crate) fn qwen25_vision() -> QwenVision {
         frames: 2,
         merge: 2,
         output: 3584,
+        theta: 1e4,
         activation: Activation::Silu,
     }
 }
@@ -86,6 +87,7 @@ pub(crate) fn qwen3_vision() -> QwenVision {
         frames: 2,
         merge: 2,
         output: 4096,
+        theta: 1e4,
         activation: Activation::GeluTanh,
     }
 }
@@ -185,6 +187,20 @@ fn tower(fields: &Fields, usual: QwenVision, width: usize) -> Result<QwenVision>
         frames: fields.usize("temporal_patch_size")?.unwrap_or(usual.frames),
         merge: fields.usize("spatial_merge_size")?.unwrap_or(usual.merge),
         output: fields.usize("out_hidden_size")?.unwrap_or(width),
+        theta: theta(fields)?.unwrap_or(usual.theta),
         activation,
     })
+}
+
+/// `rope_theta`, or that of `rope_parameters`, which must be of the plain kind.
+fn theta(fields: &Fields) -> Result<Option<f64>> {
+    let Some(inner) = fields.object("rope_parameters")? else {
+        return fields.positive("rope_theta");
+    };
+    match inner.text("rope_type")? {
+        None | Some("default" | "axial") => inner.positive("rope_theta"),
+        Some(other) => {
+            Err(inner.error("rope_type", format!("is `{other}`, accepted: axial, default")))
+        }
+    }
 }

@@ -99,7 +99,8 @@ pub(super) fn rope(text: &Fields, usual: RopeConfig, interleaved: bool) -> Resul
         let sections: [usize; 3] = sections.try_into().map_err(|found: Vec<usize>| {
             inner.error("mrope_section", format!("has {} numbers, expected 3", found.len()))
         })?;
-        rope.axes = if inner.flag("mrope_interleaved")?.unwrap_or(interleaved) {
+        // Models whose sections take turns do so whatever the flag says, as in transformers.
+        rope.axes = if interleaved || inner.flag("mrope_interleaved")?.unwrap_or(false) {
             RopeAxes::Interleaved(sections)
         } else {
             RopeAxes::Chunked(sections)

@@ -189,6 +189,8 @@ pub struct QwenVision {
     pub merge: usize,
     /// Width of the merged embeddings: the decoder's.
     pub output: usize,
+    /// Base of the frequencies by which rows and columns turn queries and keys.
+    pub theta: f64,
     /// The MLP's non-linearity.
     pub activation: Activation,
 }

@@ -5,9 +5,6 @@ use candle_core::{Device, Tensor};
 use super::Grid;
 use crate::error::Result;
 
-/// Base of the geometric series of frequencies.
-const THETA: f32 = 10_000.0;
-
 /// Row and column of a patch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
@@ -28,15 +25,16 @@ pub(super) fn places(grid: Grid, merge: usize) -> impl Iterator<Item = Place> {
 }
 
 /// Cosines and sines `[n, head width / 2]`: the first half of the frequencies turns with the row,
-/// the second with the column.
+/// the second with the column; `theta` is the base of their geometric series.
 pub(super) fn rotary_tables(
     places: &[Place],
     head_width: usize,
+    theta: f64,
     device: &Device,
 ) -> Result<(Tensor, Tensor)> {
     let quarter = head_width / 4;
     let frequencies: Vec<f32> =
-        (0..quarter).map(|i| 1.0 / THETA.powf(i as f32 / quarter as f32)).collect();
+        (0..quarter).map(|i| 1.0 / (theta as f32).powf(i as f32 / quarter as f32)).collect();
     let angles = places.iter().flat_map(|place| {
         let along = |at: usize| frequencies.iter().map(move |frequency| at as f32 * frequency);
         along(place.row).chain(along(place.column))

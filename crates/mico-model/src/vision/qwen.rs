@@ -129,7 +129,7 @@ impl QwenTower {
         };
         hidden = rearranged(&hidden, order.patches.as_deref())?;
         let head_width = self.config.hidden_size / self.config.heads;
-        let (cos, sin) = rotary_tables(&places, head_width, &self.device)?;
+        let (cos, sin) = rotary_tables(&places, head_width, self.config.theta, &self.device)?;
         let back = order.patches.as_deref().map(inverse);
         let (mut deepstack, mut attention) = (Vec::new(), None);
         for (index, block) in self.blocks.iter().enumerate() {
@@ -146,10 +146,29 @@ impl QwenTower {
             }
             watch.tell(index + 1, self.blocks.len());
         }
+        if let Some(attention) = &mut attention {
+            self.over_all_queries(attention, &order);
+        }
         if let (Some(attention), Some(back)) = (&mut attention, &back) {
             *attention = back.iter().map(|&place| attention[place as usize]).collect();
         }
         Ok(QwenOutput { hidden: rearranged(&hidden, back.as_deref())?, deepstack, attention })
+    }
+
+    /// Means over the queries of a window become means over those of its image, should the last block
+    /// be one with windows: the others give nothing.
+    fn over_all_queries(&self, attention: &mut [f32], order: &Order) {
+        let last = self.blocks.len() - 1;
+        let QwenTowerKind::Windowed { full, .. } = &self.config.kind else { return };
+        if full.contains(&last) {
+            return;
+        }
+        for window in &order.windows {
+            let image = order.images.iter().find(|image| image.contains(&window.start));
+            let queries = image.map_or(window.len(), Range::len);
+            let share = window.len() as f32 / queries as f32;
+            attention[window.clone()].iter_mut().for_each(|value| *value *= share);
+        }
     }
 
     fn order(&self, grids: &[Grid]) -> Order {

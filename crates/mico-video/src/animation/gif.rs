@@ -1,10 +1,12 @@
-//! The blocks of a GIF file: canvas, number of frames and their delays.
+//! GIF files: canvas, number of frames and their delays from the blocks; the pictures by the image
+//! library.
 
 use std::io::{BufRead, ErrorKind};
 
+use image::{Frames, RgbaImage};
 use mico_vision::Size;
 
-use super::Outline;
+use super::{Outline, Pictures, picture};
 use crate::budget::{Budget, at_most};
 use crate::error::Problem;
 use crate::options::Limits;
@@ -52,6 +54,43 @@ pub(super) fn outline(file: &mut impl BufRead, limits: &Limits) -> Result<Outlin
             }
             Some(other) => return Err(damaged(format!("a block of unknown kind 0x{other:02x}"))),
         }
+    }
+}
+
+/// A file being played.
+pub(super) struct Player {
+    frames: Frames<'static>,
+    shown: RgbaImage,
+}
+
+impl Player {
+    pub(super) fn new(frames: Frames<'static>) -> Self {
+        Self { frames, shown: RgbaImage::default() }
+    }
+}
+
+impl Pictures for Player {
+    fn advance(&mut self, time: f64) -> Result<(), Problem> {
+        // One canvas fewer while the next is made.
+        self.shown = RgbaImage::default();
+        self.shown = match self.frames.next() {
+            Some(Ok(frame)) => frame.into_buffer(),
+            Some(Err(error)) => return Err(picture(time, &error.to_string())),
+            None => return Err(picture(time, "the data ends before the picture does")),
+        };
+        Ok(())
+    }
+
+    fn size(&self) -> Size {
+        Size::new(self.shown.width(), self.shown.height())
+    }
+
+    fn rgba(&self) -> &[u8] {
+        self.shown.as_raw()
+    }
+
+    fn has_alpha(&self) -> bool {
+        true
     }
 }
 

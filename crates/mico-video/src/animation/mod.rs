@@ -11,8 +11,7 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 
 use image::codecs::gif::GifDecoder;
-use image::codecs::webp::WebPDecoder;
-use image::{AnimationDecoder, Frames, ImageDecoder, ImageResult};
+use image::{AnimationDecoder, ImageDecoder, ImageResult};
 use mico_vision::decode::{AlphaMode, DecodeOptions, Limits, decode};
 use mico_vision::{RgbImage, Size};
 
@@ -59,6 +58,18 @@ impl Outline {
     }
 }
 
+/// What is shown of an animation, one frame after the other.
+trait Pictures {
+    /// Goes on to the next frame; `time` is when it is shown, for errors.
+    fn advance(&mut self, time: f64) -> Result<(), Problem>;
+    /// The size of what is shown.
+    fn size(&self) -> Size;
+    /// What is shown.
+    fn rgba(&self) -> &[u8];
+    /// Whether the alpha of what is shown means anything.
+    fn has_alpha(&self) -> bool;
+}
+
 /// Reads a GIF file.
 pub(crate) fn gif(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
     let mut file = BufReader::new(source.into_file()?);
@@ -70,7 +81,7 @@ pub(crate) fn gif(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
         let (width, height) = decoder.dimensions();
         limits.max_alloc = Some(Size::new(width, height).area() * CANVAS_BYTES * CANVASES);
         decoder.set_limits(limits)?;
-        Ok(decoder.into_frames())
+        Ok(gif::Player::new(decoder.into_frames()))
     })
 }
 
@@ -78,11 +89,11 @@ pub(crate) fn gif(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
 pub(crate) fn webp(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
     let length = source.len();
     let mut file = BufReader::new(source.into_file()?);
-    let Some(outline) = webp::outline(&mut file, length, job.budget.limits())? else {
+    let Some(survey) = webp::survey(&mut file, length, job.budget.limits())? else {
         return still_webp(file, length, job);
     };
-    let film = Film { kind: VideoKind::WebP, format: "WebP", outline };
-    film.read(file, job, |file| Ok(WebPDecoder::new(file)?.into_frames()))
+    let film = Film { kind: VideoKind::WebP, format: "WebP", outline: survey.outline };
+    film.read(file, job, |file| Ok(webp::Player::new(file, survey.layout)))
 }
 
 /// A WebP file without animation is a video of one frame.
@@ -110,11 +121,11 @@ struct Film {
 }
 
 impl Film {
-    fn read(
+    fn read<P: Pictures>(
         self,
         mut file: BufReader<File>,
         job: &mut Job<'_>,
-        open: impl FnOnce(BufReader<File>) -> ImageResult<Frames<'static>>,
+        open: impl FnOnce(BufReader<File>) -> ImageResult<P>,
     ) -> Result<Video, Problem> {
         let source_frames = self.outline.delays.len();
         let (starts, fps) = self.outline.clock();
@@ -127,23 +138,18 @@ impl Film {
         job.budget.foresee(total, indices.len(), self.outline.canvas)?;
 
         file.rewind()?;
-        let mut decoded = open(file).map_err(|error| self.damaged(&error.to_string()))?;
+        let mut pictures = open(file).map_err(|error| self.damaged(&error.to_string()))?;
         let mut wanted: VecDeque<usize> = indices.iter().copied().collect();
         let mut frames = Vec::with_capacity(indices.len());
         for index in 0..total {
-            let canvas = match decoded.next() {
-                Some(Ok(frame)) => frame.into_buffer(),
-                Some(Err(error)) => return Err(picture(starts[index], &error.to_string())),
-                None => {
-                    return Err(picture(starts[index], "the data ends before the picture does"));
-                }
-            };
-            let size = Size::new(canvas.width(), canvas.height());
+            pictures.advance(starts[index])?;
+            let size = pictures.size();
             job.budget.decode(size)?;
             if wanted.front() == Some(&index) {
                 wanted.pop_front();
                 job.budget.hold(size)?;
-                let data = flat(canvas.as_raw(), options.alpha);
+                let alpha = if pictures.has_alpha() { options.alpha } else { AlphaMode::Drop };
+                let data = flat(pictures.rgba(), alpha);
                 frames.push(RgbImage::new(size, data).map_err(|e| self.damaged(&e.to_string()))?);
             }
             (job.progress)(Progress { done: index + 1, total });

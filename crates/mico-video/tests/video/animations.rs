@@ -28,8 +28,25 @@ fn every_frame_is_the_expected_one() {
 }
 
 #[test]
+fn the_colours_under_transparency_are_the_expected_ones() {
+    let options = VideoOptions { alpha: AlphaMode::Drop, ..every_frame() };
+    let mut compared = 0;
+    for case in cases("animations") {
+        let name = case["file"].as_str().unwrap();
+        let video = Video::open(path(name), &options).unwrap();
+        for (index, expected) in case["frames"].as_array().unwrap().iter().enumerate() {
+            if let Some(crc) = expected["colours_crc"].as_u64() {
+                assert_eq!(checksum(&video.frames[index]), crc, "{name} {index}");
+                compared += 1;
+            }
+        }
+    }
+    assert_eq!(compared, 10 + 4 + 17 + 17);
+}
+
+#[test]
 fn they_are_sampled_by_the_same_rule() {
-    for name in ["disposal.gif", "moving.webp"] {
+    for name in ["disposal.gif", "moving.webp", "blended.webp"] {
         let all = Video::open(path(name), &every_frame()).unwrap();
         let options = VideoOptions { fps: 3.0, max_frames: 64, ..VideoOptions::default() };
         let some = Video::open(path(name), &options).unwrap();

@@ -5,7 +5,7 @@ use mico_video::{Limits, VideoOptions};
 
 use crate::fixture::{bytes, open_bytes, problem};
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 10] = [
     "high.mp4",
     "baseline.mp4",
     "cropped.mp4",
@@ -14,6 +14,8 @@ const FILES: [&str; 8] = [
     "variable.mp4",
     "disposal.gif",
     "moving.webp",
+    "blended.webp",
+    "blended-lossy.webp",
 ];
 
 /// Limits close to what the clips need, so that anything out of proportion is refused.

@@ -13,3 +13,4 @@ mod folder;
 mod hostile;
 mod limits;
 mod sampling;
+mod webp;
