@@ -29,9 +29,11 @@ pub(crate) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Positions are renumbered only where Stage 1 left gaps: an untouched prompt stays as it is.
+    /// Positions are renumbered only where tokens go: an untouched prompt stays as it is.
     fn mode(&self) -> PositionMode {
-        let whole = self.stage1.kept.len() == self.layout.visual_tokens();
+        let entered = self.stage1.kept.len();
+        let whole = entered == self.layout.visual_tokens()
+            && self.cuts.iter().all(|cut| cut.keep >= entered);
         if whole { PositionMode::Original } else { self.positions }
     }
 }
