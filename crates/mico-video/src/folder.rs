@@ -30,6 +30,10 @@ pub(crate) fn read(folder: &Path, job: &mut Job<'_>) -> Result<Video, VideoError
 }
 
 fn image(file: &Path, job: &mut Job<'_>) -> Result<mico_vision::RgbImage, Problem> {
+    // A pipe could block for ever, and a link may lead nowhere: a frame would be lost in silence.
+    if !file.is_file() {
+        return Err(Problem::NoFile);
+    }
     let limits = job.options.limits;
     let encoded = limits.file_bytes.min(Limits::default().encoded_bytes);
     let mut source = Source::open(file, encoded)?;
@@ -60,7 +64,7 @@ fn list(folder: &Path, limit: u64) -> Result<Vec<PathBuf>, Problem> {
         let path = entry.path();
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
         // Through links: a link to an image is an image.
-        if !hidden && is_named_as_image(&path) && path.is_file() {
+        if !hidden && is_named_as_image(&path) && !path.is_dir() {
             files.push(path);
         }
     }

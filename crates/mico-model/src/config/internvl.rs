@@ -36,8 +36,8 @@ fn converted(root: &Fields) -> Result<ModelConfig> {
             must(&fields, "use_mean_pooling", true)?;
             must(&fields, "use_absolute_position_embeddings", true)?;
             only(&fields, "norm_type", "layer_norm")?;
-            biased(&fields, "attention_bias", Some(false))?;
-            vit(&fields, VitKind::InternVit)?
+            let qkv_bias = fields.flag("attention_bias")?.unwrap_or(false);
+            VitConfig { qkv_bias, ..vit(&fields, VitKind::InternVit)? }
         }
         None => INTERN_VIT_300M,
     };
@@ -54,8 +54,8 @@ fn original(root: &Fields) -> Result<ModelConfig> {
     let fields = part(root, "vision_config")?;
     must(&fields, "qk_normalization", false)?;
     only(&fields, "norm_type", "layer_norm")?;
-    biased(&fields, "qkv_bias", None)?;
     let mut vision = vit(&fields, VitKind::InternVit)?;
+    vision.qkv_bias = fields.flag("qkv_bias")?.unwrap_or(vision.qkv_bias);
     vision.image_size = root.usize("force_image_size")?.unwrap_or(vision.image_size);
     let dynamic = root.flag("dynamic_image_size")?.unwrap_or(true);
     let tiles = InternTiles {
@@ -74,10 +74,10 @@ fn model(
     activation: Activation,
     tiles: InternTiles,
 ) -> Result<ModelConfig> {
-    let image_token = match root.token("image_token_id")? {
-        Some(id) => Some(id),
-        None => root.token("image_token_index")?,
-    };
+    let mut image_token = None;
+    for key in ["image_token_id", "image_token_index", "img_context_token_id"] {
+        image_token = image_token.or(root.token(key)?);
+    }
     Ok(ModelConfig {
         family: Family::InternVl,
         vision: VisionConfig::InternVl(InternVision {
@@ -131,15 +131,6 @@ fn must(fields: &Fields, key: &str, accepted: bool) -> Result<()> {
         Some(found) if found != accepted => {
             Err(fields.error(key, format!("is {found}, accepted: {accepted}")))
         }
-        _ => Ok(()),
-    }
-}
-
-/// Queries, keys and values must have biases; `default` is what an absent setting means, if that
-/// is no bias.
-fn biased(fields: &Fields, key: &str, default: Option<bool>) -> Result<()> {
-    match fields.flag(key)?.or(default) {
-        Some(false) => Err(fields.error(key, "is false, accepted: true")),
         _ => Ok(()),
     }
 }

@@ -104,17 +104,20 @@ const QWEN35: Kind = Kind {
 /// the first.
 pub(super) type Kinds = &'static [&'static str];
 
-/// What LLaVA's models have: any decoder, as far as it has no positions on three axes.
+/// What LLaVA's models have: any decoder.
 pub(super) const LLAVA_KINDS: Kinds = &[
     "llama",
+    "mistral",
+    "qwen2",
+    "qwen3",
+    "qwen3_vl_text",
+    "qwen3_5",
+    "qwen3_5_text",
     "llava",
     "llava_next",
     "llava_llama",
-    "mistral",
     "llava_mistral",
-    "qwen2",
     "llava_qwen",
-    "qwen3",
 ];
 
 fn kind(text: &Fields, kinds: Kinds) -> Result<Kind> {

@@ -42,6 +42,7 @@ impl VitKind {
             patch_size: 32,
             activation: Activation::QuickGelu,
             layer_norm_eps: 1e-5,
+            qkv_bias: true,
         };
         match self {
             Self::Clip => base,
@@ -77,6 +78,8 @@ pub struct VitConfig {
     pub activation: Activation,
     /// Epsilon of the layer norms.
     pub layer_norm_eps: f64,
+    /// Whether queries, keys and values have biases.
+    pub qkv_bias: bool,
 }
 
 /// CLIP-L/14 at 336 pixels, the tower of every LLaVA-1.5 and LLaVA-NeXT model.
@@ -90,6 +93,7 @@ pub(crate) const CLIP_L_336: VitConfig = VitConfig {
     patch_size: 14,
     activation: Activation::QuickGelu,
     layer_norm_eps: 1e-5,
+    qkv_bias: true,
 };
 
 /// SigLIP so400m/14 at 384 pixels, the tower of LLaVA-Video.
@@ -103,6 +107,7 @@ pub(crate) const SIGLIP_SO400M_384: VitConfig = VitConfig {
     patch_size: 14,
     activation: Activation::GeluTanh,
     layer_norm_eps: 1e-6,
+    qkv_bias: true,
 };
 
 /// `InternViT`-300M at 448 pixels, the tower of InternVL3 up to 14B.
@@ -116,6 +121,7 @@ pub(crate) const INTERN_VIT_300M: VitConfig = VitConfig {
     patch_size: 14,
     activation: Activation::Gelu,
     layer_norm_eps: 1e-6,
+    qkv_bias: true,
 };
 
 /// Names by which original checkpoints refer to towers.
@@ -186,6 +192,7 @@ pub(super) fn vit(fields: &Fields, kind: VitKind) -> Result<VitConfig> {
         patch_size: fields.side("patch_size")?.unwrap_or(default.patch_size),
         activation: fields.activation("hidden_act")?.unwrap_or(default.activation),
         layer_norm_eps: fields.epsilon("layer_norm_eps")?.unwrap_or(default.layer_norm_eps),
+        qkv_bias: default.qkv_bias,
     };
     config.validate(fields.file())?;
     Ok(config)

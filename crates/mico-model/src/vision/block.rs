@@ -83,6 +83,8 @@ pub(crate) struct BlockShape {
     pub(crate) width: usize,
     pub(crate) inner: usize,
     pub(crate) heads: usize,
+    /// Whether queries, keys and values have biases.
+    pub(crate) qkv_bias: bool,
     pub(crate) norm: NormKind,
     pub(crate) eps: f64,
     pub(crate) activation: Activation,
@@ -138,18 +140,20 @@ impl VisionBlock {
         shape: BlockShape,
         names: BlockNames,
     ) -> Result<Self> {
-        let BlockShape { width, inner, heads, norm, eps, activation } = shape;
+        let BlockShape { width, inner, heads, qkv_bias, norm, eps, activation } = shape;
         let name = |part: &str| format!("{prefix}.{part}");
-        let mut linear = |part: &str, input, output| {
-            b.dense(Part::Vision, &name(part), LinearShape { input, output, bias: true })
+        let mut project = |part: &str, output| {
+            let shape = LinearShape { input: width, output, bias: qkv_bias };
+            b.dense(Part::Vision, &name(part), shape)
         };
         let qkv = match names.qkv {
-            QkvNames::Split([q, k, v]) => Qkv::Split([
-                linear(q, width, width)?,
-                linear(k, width, width)?,
-                linear(v, width, width)?,
-            ]),
-            QkvNames::Fused(qkv) => Qkv::Fused(linear(qkv, width, 3 * width)?),
+            QkvNames::Split([q, k, v]) => {
+                Qkv::Split([project(q, width)?, project(k, width)?, project(v, width)?])
+            }
+            QkvNames::Fused(qkv) => Qkv::Fused(project(qkv, 3 * width)?),
+        };
+        let mut linear = |part: &str, input, output| {
+            b.dense(Part::Vision, &name(part), LinearShape { input, output, bias: true })
         };
         let output = linear(names.output, width, width)?;
         let mlp = match names.mlp {

@@ -85,6 +85,7 @@ impl QwenTower {
             width,
             inner: config.intermediate_size,
             heads: config.heads,
+            qkv_bias: true,
             norm,
             eps: NORM_EPS,
             activation: config.activation,

@@ -140,6 +140,7 @@ impl VitTower {
             width,
             inner: config.intermediate_size,
             heads: config.heads,
+            qkv_bias: config.qkv_bias,
             norm: NormKind::Layer,
             eps,
             activation: config.activation,
