@@ -99,19 +99,20 @@ impl Preprocessor {
 
     /// Pixels and layout of an image, or of the frames of a video.
     pub(crate) fn process(&self, pictures: &[RgbImage], packing: Packing) -> Result<Processed> {
-        if let Self::Video(processor) = self {
-            return Ok(processor.process(pictures, packing.row_end)?);
-        }
-        let [image] = pictures else {
-            let found = format!("{} frames", pictures.len());
-            return Err(Error::range("image", found, "one picture, this family takes no video"));
-        };
-        Ok(match self {
-            Self::Llava(processor) => processor.process(image),
-            Self::Next(processor) => processor.process(image, packing.next),
-            Self::Qwen(processor) => processor.process(image)?,
-            Self::InternVl(processor) => processor.process(image)?,
-            Self::Video(processor) => processor.process(pictures, packing.row_end)?,
+        Ok(match (self, pictures) {
+            (Self::Video(processor), frames) => processor.process(frames, packing.row_end)?,
+            (Self::Llava(processor), [image]) => processor.process(image),
+            (Self::Next(processor), [image]) => processor.process(image, packing.next),
+            (Self::Qwen(processor), [image]) => processor.process(image)?,
+            (Self::InternVl(processor), [image]) => processor.process(image)?,
+            (_, others) => {
+                let found = format!("{} frames", others.len());
+                return Err(Error::range(
+                    "image",
+                    found,
+                    "one picture, this family takes no video",
+                ));
+            }
         })
     }
 }

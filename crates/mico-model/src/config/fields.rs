@@ -85,6 +85,37 @@ impl Fields {
         Ok(Some(Self { file: self.file.clone(), prefix, map: map.clone() }))
     }
 
+    /// A nested object that must be there.
+    pub(crate) fn part(&self, key: &str) -> Result<Self> {
+        self.object(key)?.ok_or_else(|| self.error(key, "is missing, an object is expected"))
+    }
+
+    /// Refuses a text other than the accepted one; an absent one means it.
+    pub(crate) fn only(&self, key: &str, accepted: &str) -> Result<()> {
+        match self.text(key)? {
+            Some(found) if found != accepted => {
+                Err(self.error(key, format!("is `{found}`, accepted: {accepted}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a flag other than the accepted one; an absent one means it.
+    pub(crate) fn must(&self, key: &str, accepted: bool) -> Result<()> {
+        match self.flag(key)? {
+            Some(found) if found != accepted => {
+                Err(self.error(key, format!("is {found}, accepted: {accepted}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// A token id under the first of several keys that is there.
+    pub(crate) fn token_of(&self, keys: &[&str]) -> Result<Option<u32>> {
+        let stated = keys.iter().find(|key| self.has(key));
+        stated.map_or(Ok(None), |key| self.token(key))
+    }
+
     /// A count.
     pub(crate) fn usize(&self, key: &str) -> Result<Option<usize>> {
         self.get(key)

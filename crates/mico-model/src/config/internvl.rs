@@ -28,32 +28,32 @@ pub(super) fn read(_folder: &Path, root: &Fields, model_type: &str) -> Result<Mo
 
 /// A file with `text_config` and `vision_config`.
 fn converted(root: &Fields) -> Result<ModelConfig> {
-    only(root, "vision_feature_select_strategy", "default")?;
+    root.only("vision_feature_select_strategy", "default")?;
     last_layer(root, "vision_feature_layer")?;
     let vision = match root.object("vision_config")? {
         Some(fields) => {
-            must(&fields, "use_qk_norm", false)?;
-            must(&fields, "use_mean_pooling", true)?;
-            must(&fields, "use_absolute_position_embeddings", true)?;
-            only(&fields, "norm_type", "layer_norm")?;
+            fields.must("use_qk_norm", false)?;
+            fields.must("use_mean_pooling", true)?;
+            fields.must("use_absolute_position_embeddings", true)?;
+            fields.only("norm_type", "layer_norm")?;
             let qkv_bias = fields.flag("attention_bias")?.unwrap_or(false);
             VitConfig { qkv_bias, ..vit(&fields, VitKind::InternVit)? }
         }
         None => INTERN_VIT_300M,
     };
     let activation = root.activation("projector_hidden_act")?.unwrap_or(Activation::Gelu);
-    let text = part(root, "text_config")?;
+    let text = root.part("text_config")?;
     model(root, &text, vision, activation, InternTiles::default())
 }
 
 /// A file of the original code base: `llm_config`, `vision_config`, and tiling at the root.
 fn original(root: &Fields) -> Result<ModelConfig> {
-    only(root, "ps_version", "v2")?;
-    must(root, "pad2square", false)?;
+    root.only("ps_version", "v2")?;
+    root.must("pad2square", false)?;
     last_layer(root, "select_layer")?;
-    let fields = part(root, "vision_config")?;
-    must(&fields, "qk_normalization", false)?;
-    only(&fields, "norm_type", "layer_norm")?;
+    let fields = root.part("vision_config")?;
+    fields.must("qk_normalization", false)?;
+    fields.only("norm_type", "layer_norm")?;
     let mut vision = vit(&fields, VitKind::InternVit)?;
     vision.qkv_bias = fields.flag("qkv_bias")?.unwrap_or(vision.qkv_bias);
     vision.image_size = root.usize("force_image_size")?.unwrap_or(vision.image_size);
@@ -63,7 +63,7 @@ fn original(root: &Fields) -> Result<ModelConfig> {
         max: if dynamic { root.usize("max_dynamic_patch")? } else { Some(1) },
         thumbnail: root.flag("use_thumbnail")?.unwrap_or(true),
     };
-    let text = part(root, "llm_config")?;
+    let text = root.part("llm_config")?;
     model(root, &text, vision, Activation::Gelu, tiles)
 }
 
@@ -105,32 +105,10 @@ fn shuffle(root: &Fields) -> Result<usize> {
     Ok(whole as usize)
 }
 
-fn part(root: &Fields, key: &str) -> Result<Fields> {
-    root.object(key)?.ok_or_else(|| root.error(key, "is missing, an object is expected"))
-}
-
 /// The tower's last output is the only one offered.
 fn last_layer(root: &Fields, key: &str) -> Result<()> {
     match root.int(key)? {
         None | Some(-1) => Ok(()),
         Some(other) => Err(root.error(key, format!("is {other}, accepted: -1"))),
-    }
-}
-
-fn only(fields: &Fields, key: &str, accepted: &str) -> Result<()> {
-    match fields.text(key)? {
-        Some(found) if found != accepted => {
-            Err(fields.error(key, format!("is `{found}`, accepted: {accepted}")))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn must(fields: &Fields, key: &str, accepted: bool) -> Result<()> {
-    match fields.flag(key)? {
-        Some(found) if found != accepted => {
-            Err(fields.error(key, format!("is {found}, accepted: {accepted}")))
-        }
-        _ => Ok(()),
     }
 }

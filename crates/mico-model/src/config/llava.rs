@@ -30,24 +30,13 @@ pub(super) fn read(folder: &Path, root: &Fields, model_type: &str) -> Result<Mod
 /// A file with `text_config` and `vision_config`.
 fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
     let family = if model_type == "llava_next" { Family::LlavaNext } else { Family::Llava };
-    let text = root
-        .object("text_config")?
-        .ok_or_else(|| root.error("text_config", "is missing, an object is expected"))?;
-    match root.text("vision_feature_select_strategy")? {
-        None | Some("default") => {}
-        Some(other) => {
-            let message = format!("is `{other}`, accepted: default");
-            return Err(root.error("vision_feature_select_strategy", message));
-        }
-    }
+    let text = root.part("text_config")?;
+    root.only("vision_feature_select_strategy", "default")?;
     let tower = match root.object("vision_config")? {
         Some(vision) => vit::vit(&vision, VitKind::Clip)?,
         None => CLIP_L_336,
     };
-    let image_token = match root.token("image_token_index")? {
-        Some(id) => Some(id),
-        None => root.token("image_token_id")?,
-    };
+    let image_token = root.token_of(&["image_token_index", "image_token_id"])?;
     Ok(ModelConfig {
         family,
         vision: VisionConfig::Llava(LlavaVision {
@@ -71,31 +60,13 @@ fn converted(root: &Fields, model_type: &str) -> Result<ModelConfig> {
 
 /// A file of the original code base: the decoder's settings at the root, the rest as `mm_*`.
 fn original(folder: &Path, root: &Fields) -> Result<ModelConfig> {
-    match root.text("mm_projector_type")? {
-        Some("mlp2x_gelu") | None => {}
-        Some(other) => {
-            let message = format!("is `{other}`, accepted: mlp2x_gelu");
-            return Err(root.error("mm_projector_type", message));
-        }
-    }
-    match root.text("mm_vision_select_feature")? {
-        None | Some("patch") => {}
-        Some(other) => {
-            let message = format!("is `{other}`, accepted: patch");
-            return Err(root.error("mm_vision_select_feature", message));
-        }
-    }
+    root.only("mm_projector_type", "mlp2x_gelu")?;
+    root.only("mm_vision_select_feature", "patch")?;
     let aspect = root.text("image_aspect_ratio")?.map(str::to_owned);
     let family =
         if aspect.as_deref() == Some("anyres") { Family::LlavaNext } else { Family::Llava };
     let decoder = text::decoder(root, None, LLAVA_KINDS)?;
     let (tower, tower_folder) = original_tower(folder, root, VitKind::Clip)?;
-    if let Some(width) = root.usize("mm_hidden_size")?
-        && width != tower.hidden_size
-    {
-        let message = format!("is {width}, the vision tower is {} wide", tower.hidden_size);
-        return Err(root.error("mm_hidden_size", message));
-    }
     let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
     Ok(ModelConfig {
         family,
@@ -115,9 +86,25 @@ fn original(folder: &Path, root: &Fields) -> Result<ModelConfig> {
     })
 }
 
-/// The tower of an original checkpoint: nested settings, else the folder it names, else a tower
-/// known by that name.
+/// The tower of an original checkpoint and the folder it is in, if not the model's. The file must
+/// not contradict its width.
 pub(super) fn original_tower(
+    folder: &Path,
+    root: &Fields,
+    kind: VitKind,
+) -> Result<(VitConfig, Option<PathBuf>)> {
+    let (tower, tower_folder) = named_tower(folder, root, kind)?;
+    if let Some(width) = root.usize("mm_hidden_size")?
+        && width != tower.hidden_size
+    {
+        let message = format!("is {width}, the vision tower is {} wide", tower.hidden_size);
+        return Err(root.error("mm_hidden_size", message));
+    }
+    Ok((tower, tower_folder))
+}
+
+/// The tower's settings: nested, else in the folder it names, else of a tower known by that name.
+fn named_tower(
     folder: &Path,
     root: &Fields,
     kind: VitKind,

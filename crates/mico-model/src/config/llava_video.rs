@@ -21,11 +21,7 @@ pub(crate) const POOL: usize = 2;
 
 /// Reads the settings of a model folder.
 pub(super) fn read(folder: &Path, root: &Fields, model_type: &str) -> Result<ModelConfig> {
-    if let Some(mode) = root.text("mm_spatial_pool_mode")?
-        && mode != "average"
-    {
-        return Err(root.error("mm_spatial_pool_mode", format!("is `{mode}`, accepted: average")));
-    }
+    root.only("mm_spatial_pool_mode", "average")?;
     let pool = root.usize("mm_spatial_pool_stride")?.unwrap_or(POOL);
     if model_type == "llava_onevision" {
         converted(root, pool)
@@ -36,18 +32,13 @@ pub(super) fn read(folder: &Path, root: &Fields, model_type: &str) -> Result<Mod
 
 /// A file with `text_config` and `vision_config`.
 fn converted(root: &Fields, pool: usize) -> Result<ModelConfig> {
-    let text = root
-        .object("text_config")?
-        .ok_or_else(|| root.error("text_config", "is missing, an object is expected"))?;
+    let text = root.part("text_config")?;
     last_trained(root, "vision_feature_layer")?;
     let tower = match root.object("vision_config")? {
         Some(vision) => vit(&vision, VitKind::Siglip)?,
         None => SIGLIP_SO400M_384,
     };
-    let image_token = match root.token("image_token_index")? {
-        Some(id) => Some(id),
-        None => root.token("image_token_id")?,
-    };
+    let image_token = root.token_of(&["image_token_index", "image_token_id"])?;
     let decoder = text::decoder(&text, root.flag("tie_word_embeddings")?, DECODERS)?;
     let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
     Ok(ModelConfig {
@@ -72,31 +63,14 @@ fn converted(root: &Fields, pool: usize) -> Result<ModelConfig> {
 /// A file of the original code base: the decoder's settings at the root, the rest as `mm_*`.
 fn original(folder: &Path, root: &Fields, pool: usize) -> Result<ModelConfig> {
     last_trained(root, "mm_vision_select_layer")?;
-    for key in ["add_faster_video", "mm_use_im_start_end"] {
-        if root.flag(key)? == Some(true) {
-            return Err(root.error(key, "is true, accepted: false"));
-        }
-    }
-    for (key, accepted) in [
-        ("mm_projector_type", "mlp2x_gelu"),
-        ("mm_vision_select_feature", "patch"),
-        ("mm_newline_position", "grid"),
-        ("mm_patch_merge_type", "spatial_unpad"),
-    ] {
-        if let Some(found) = root.text(key)?
-            && found != accepted
-        {
-            return Err(root.error(key, format!("is `{found}`, accepted: {accepted}")));
-        }
-    }
+    root.must("add_faster_video", false)?;
+    root.must("mm_use_im_start_end", false)?;
+    root.only("mm_projector_type", "mlp2x_gelu")?;
+    root.only("mm_vision_select_feature", "patch")?;
+    root.only("mm_newline_position", "grid")?;
+    root.only("mm_patch_merge_type", "spatial_unpad")?;
     let decoder = text::decoder(root, None, DECODERS)?;
     let (tower, tower_folder) = original_tower(folder, root, VitKind::Siglip)?;
-    if let Some(width) = root.usize("mm_hidden_size")?
-        && width != tower.hidden_size
-    {
-        let message = format!("is {width}, the vision tower is {} wide", tower.hidden_size);
-        return Err(root.error("mm_hidden_size", message));
-    }
     let beyond = u32::try_from(decoder.vocab_size).unwrap_or(u32::MAX);
     Ok(ModelConfig {
         family: Family::LlavaVideo,

@@ -113,10 +113,7 @@ pub(super) fn read(_folder: &Path, root: &Fields, model_type: &str) -> Result<Mo
         let message = "is missing, three numbers are expected";
         return Err(text.error("rope_parameters.mrope_section", message));
     }
-    let vision = root
-        .object("vision_config")?
-        .ok_or_else(|| root.error("vision_config", "is missing, an object is expected"))?;
-    let vision = tower(&vision, (usual.vision)(), decoder.hidden_size)?;
+    let vision = tower(&root.part("vision_config")?, (usual.vision)(), decoder.hidden_size)?;
     let width = decoder.hidden_size;
     if vision.output != width {
         let message = format!("is {}, the decoder is {width} wide", vision.output);
