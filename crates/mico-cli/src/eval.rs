@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{FalseyValueParser, PossibleValuesParser, RangedU64ValueParser};
 use mico_engine::pruner::PRUNERS;
+use mico_engine::{Error, ImageInput};
 use mico_eval::{Journal, Run, Setting, Split, Summary, TinySuite, fingerprint};
 use mico_select::schedule::DEFAULT_POOL;
 use serde::Serialize;
@@ -28,8 +29,9 @@ pub struct EvalArgs {
     suite: String,
     #[command(flatten)]
     model: ModelArgs,
-    /// Pruners, separated by commas; all of them unless said otherwise. The unpruned model always
-    /// runs, on the pictures and on a blank one.
+    /// Pruners, separated by commas, with settings as `name:key=value`; all of them unless said
+    /// otherwise. The unpruned model always runs, on the pictures and on a blank one. A method that is
+    /// not defined for the model, or cannot meet a budget, is left out and named.
     #[arg(long, env = "MICO_METHODS", value_name = "NAMES", value_delimiter = ',')]
     methods: Vec<String>,
     /// Layer-average numbers of visual tokens per image, separated by commas.
@@ -42,7 +44,11 @@ pub struct EvalArgs {
         allow_negative_numbers = true
     )]
     budgets: Vec<usize>,
-    /// Decoder block after which Stage 2 prunes, counted from 1.
+    /// Take the counts the methods' authors give for a budget of that name, whatever the layer
+    /// average then is.
+    #[arg(long, env = "MICO_AUTHORS_BUDGET", value_parser = FalseyValueParser::new())]
+    authors_budget: bool,
+    /// Decoder block after which tokens go, counted from 1.
     #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
     refine_layer: Option<usize>,
     /// Stage-1 pool as a multiple of the budget.
@@ -71,8 +77,38 @@ struct Document {
     model: String,
     fingerprint: String,
     argv: Vec<String>,
+    refused: Vec<Refused>,
     #[serde(flatten)]
     summary: Summary,
+}
+
+/// A setting that cannot be run.
+#[derive(Debug, Serialize)]
+struct Refused {
+    setting: String,
+    budget: Option<usize>,
+    reason: String,
+}
+
+/// Takes out the settings that the engine refuses for this suite's pictures.
+fn sift(run: &Run<'_>) -> Result<(Vec<Setting>, Vec<Refused>), Failure> {
+    let mut refused = Vec::new();
+    let Some(first) = run.suite.items().first() else { return Ok((Vec::new(), refused)) };
+    let picture = ImageInput::Decoded(run.suite.picture(first.picture)?);
+    let seen = run.engine.see(&picture, true)?;
+    let mut kept = Vec::new();
+    for setting in run.settings {
+        match run.engine.plan(&setting.pruning(0)?, &[seen.layout()]) {
+            Ok(_) => kept.push(setting.clone()),
+            Err(error @ Error::Refused { .. }) => refused.push(Refused {
+                setting: setting.label(),
+                budget: setting.tokens(),
+                reason: error.to_string(),
+            }),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok((kept, refused))
 }
 
 impl EvalArgs {
@@ -90,9 +126,13 @@ impl EvalArgs {
         let mut settings = vec![Setting::Unpruned, Setting::Blank];
         for &tokens in &self.budgets {
             for method in methods.iter().filter(|method| *method != "none") {
-                let (refine_layer, pool) = (self.refine_layer, self.pool);
-                let setting =
-                    Setting::Pruned { method: method.clone(), tokens, refine_layer, pool };
+                let setting = Setting::Pruned {
+                    method: method.clone(),
+                    tokens,
+                    refine_layer: self.refine_layer,
+                    pool: self.pool,
+                    authors: self.authors_budget,
+                };
                 // What can never be is told before a model is loaded.
                 setting.pruning(0)?.budget.tokens(1).map_err(Failure::misused)?;
                 settings.push(setting);
@@ -128,6 +168,8 @@ fn measure(args: &EvalArgs, settings: &[Setting]) -> Result<(), Failure> {
     let suite = TinySuite::new(Split::Benchmark, args.seed.into(), args.limit);
     let model = format!("{hash} {}", args.model.decides());
     let run = Run { engine: &engine, model: &model, suite: &suite, settings };
+    let (settings, refused) = sift(&run)?;
+    let run = Run { settings: &settings, ..run };
     let bar = Bar::new("answers");
     mico_eval::run(&run, &mut journal, &|done, total| bar.show(done, total))?;
     drop(bar);
@@ -135,9 +177,17 @@ fn measure(args: &EvalArgs, settings: &[Setting]) -> Result<(), Failure> {
         model: args.model.model.clone(),
         fingerprint: hash,
         argv: std::env::args().collect(),
+        refused,
         summary: Summary::new(&run, &journal),
     };
-    let markdown = document.summary.markdown();
+    let mut markdown = document.summary.markdown();
+    if !document.refused.is_empty() {
+        markdown.push_str("\nNot run:\n\n");
+    }
+    for Refused { setting, budget, reason } in &document.refused {
+        let budget = budget.map_or_else(String::new, |budget| format!(" at T={budget}"));
+        markdown.push_str(&format!("* {setting}{budget}: {reason}\n"));
+    }
     if let Some(folder) = &args.out {
         let json = serde_json::to_vec_pretty(&document).map_err(Failure::failed)?;
         files::write("--out", &folder.join("summary.json"), &json)?;

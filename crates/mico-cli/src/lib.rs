@@ -12,6 +12,7 @@ pub mod doctor;
 pub mod eval;
 pub mod failure;
 mod files;
+pub mod flops;
 mod generation_args;
 mod images;
 mod model_args;
@@ -44,6 +45,7 @@ enum Verb {
     Run(run::RunArgs),
     Trace(trace::TraceArgs),
     Select(select::SelectArgs),
+    Flops(Box<flops::FlopsArgs>),
     Bench(bench::BenchArgs),
     Eval(eval::EvalArgs),
     Calibrate(calibrate::CalibrateArgs),
@@ -60,7 +62,7 @@ impl Cli {
             Verb::Bench(args) => args.threads(),
             Verb::Eval(args) => args.threads(),
             Verb::Calibrate(args) => args.threads(),
-            Verb::Doctor(_) | Verb::Models(_) | Verb::Select(_) => None,
+            Verb::Doctor(_) | Verb::Flops(_) | Verb::Models(_) | Verb::Select(_) => None,
         }
     }
 
@@ -70,6 +72,7 @@ impl Cli {
             Verb::Run(args) => run::run(args),
             Verb::Trace(args) => trace::run(args),
             Verb::Select(args) => select::run(args),
+            Verb::Flops(args) => flops::run(args),
             Verb::Bench(args) => bench::run(args),
             Verb::Eval(args) => eval::run(args),
             Verb::Calibrate(args) => calibrate::run(args),

@@ -28,10 +28,16 @@ pub(crate) struct PruningArgs {
     /// Run the model untouched; the default when no budget is given.
     #[arg(long, env = "MICO_NO_PRUNE", value_parser = clap::builder::FalseyValueParser::new())]
     pub(crate) no_prune: bool,
-    /// How to prune: mico, mico-s1, divprune, vispruner, scope, random or none.
+    /// How to prune: mico, mico-s1, fastv, sparsevlm, visionzip, divprune, vispruner, holov, vscan,
+    /// mmtok, apet, scope, pyramiddrop, dart, cdpruner, random or none.
     #[arg(long, env = "MICO_METHOD", value_name = "NAME")]
     pub(crate) method: Option<String>,
-    /// Decoder block after which Stage 2 prunes, counted from 1.
+    /// Take the counts the method's authors give for a budget of that name, whatever the layer
+    /// average then is; the answer reports the real one.
+    #[arg(long, env = "MICO_AUTHORS_BUDGET", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(crate) authors_budget: bool,
+    /// Decoder block after which tokens go, counted from 1, in place of the model's or the method's
+    /// own.
     #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
     pub(crate) refine_layer: Option<usize>,
     /// Stage-1 pool as a multiple of the budget; 2 unless said otherwise.
@@ -58,6 +64,7 @@ impl PruningArgs {
         }
         let mut pruning = Pruning::new(pruner, budget);
         pruning.refine_layer = self.refine_layer;
+        pruning.authors = self.authors_budget;
         if let Some(pool) = self.pool {
             pruning.pool = pool;
         }
@@ -71,6 +78,7 @@ impl PruningArgs {
         }
         let asks = [
             ("--method", self.method.as_deref().is_some_and(|method| method != "none")),
+            ("--authors-budget", self.authors_budget),
             ("--refine-layer", self.refine_layer.is_some()),
             ("--pool", self.pool.is_some()),
             ("--set", !self.set.is_empty()),

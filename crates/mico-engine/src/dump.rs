@@ -12,15 +12,18 @@ use crate::pruner::Features;
 /// and `stage1.reliability` `[N0]` (zeros for tokens that are no patch), `visual_embeds` `[N0,d]`
 /// (projected, before pruning), `position_ids` (of the tokens that enter block 1; `[n]`, or `[3,n]`
 /// where positions have three axes),
-/// `stage2.features` `[N1,d]`, `stage2.relevance` `[N1]`, `first_logits` `[vocabulary]`.
+/// `stage2.features` `[N1,d]`, `stage2.relevance` `[N1]`, `first_logits` `[vocabulary]`. Beside these
+/// whatever the method declared, by the name `mico select` has for it: `stage1.keys`,
+/// `stage1.reliability_shallow`, `stage1.text`, `stage2.keys`, `stage2.text`, `stage2.text_keys`. What a
+/// cut before the last one saw is called `cut<block>.features` and so on.
 #[derive(Debug, Clone, Default)]
 pub struct Dump {
-    tensors: BTreeMap<&'static str, Tensor>,
+    tensors: BTreeMap<String, Tensor>,
 }
 
 impl Dump {
     /// The tensors.
-    pub fn tensors(&self) -> &BTreeMap<&'static str, Tensor> {
+    pub fn tensors(&self) -> &BTreeMap<String, Tensor> {
         &self.tensors
     }
 
@@ -31,28 +34,32 @@ impl Dump {
 
     /// The content of a safetensors file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let views = self.tensors.iter().map(|(&name, tensor)| (name, tensor));
+        let views = self.tensors.iter();
         safetensors::serialize(views, None).map_err(|error| Error::Dump(error.to_string()))
     }
 
-    pub(crate) fn put(&mut self, name: &'static str, tensor: Tensor) {
-        self.tensors.insert(name, tensor);
+    pub(crate) fn put(&mut self, name: &str, tensor: Tensor) {
+        self.tensors.insert(name.to_owned(), tensor);
     }
 
     /// Adds tensors joined along their first axis; nothing if there are none.
-    pub(crate) fn join(&mut self, name: &'static str, parts: &[Tensor]) -> Result<()> {
+    pub(crate) fn join(&mut self, name: &str, parts: &[Tensor]) -> Result<()> {
         if !parts.is_empty() {
             self.put(name, Tensor::cat(parts, 0)?.contiguous()?);
         }
         Ok(())
     }
 
-    pub(crate) fn vector(&mut self, name: &'static str, values: &[f32]) -> Result<()> {
+    /// Adds numbers; nothing if there are none.
+    pub(crate) fn vector(&mut self, name: &str, values: &[f32]) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
         self.put(name, Tensor::new(values, &Device::Cpu)?);
         Ok(())
     }
 
-    pub(crate) fn rows(&mut self, name: &'static str, rows: &Features) -> Result<()> {
+    pub(crate) fn rows(&mut self, name: &str, rows: &Features) -> Result<()> {
         self.put(name, rows.to_tensor()?);
         Ok(())
     }

@@ -1,7 +1,10 @@
 //! The engine: a model with everything around it that a request needs.
 
-use mico_model::{Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, Watch};
+use mico_model::{
+    Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, VisionTaps, Watch,
+};
 use mico_vision::RgbImage;
+use mico_vision::layout::VisualLayout;
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use serde::Serialize;
@@ -13,7 +16,7 @@ use crate::preprocess::{ImageLimits, Preprocessor, read_preprocessing};
 use crate::prompt::{
     ChatTemplate, Message, PromptStyle, enclosed, encode, image_token_text, pieces,
 };
-use crate::pruner::{Pruning, Stage1Signals};
+use crate::pruner::{Plan, Pruning};
 use crate::request::{ImageInput, Outcome, Request};
 use crate::schedule::ModelSchedule;
 use crate::session::Session;
@@ -192,12 +195,12 @@ impl Engine {
     }
 
     /// How an image is seen when `signals` are asked for.
-    pub(crate) fn seeing(&self, signals: Stage1Signals, keep_pixels: bool) -> Seeing<'static> {
-        let video = self.model.config().family == Family::LlavaVideo;
+    pub(crate) fn seeing(&self, taps: VisionTaps, keep_pixels: bool) -> Seeing<'static> {
+        let video = self.takes_video();
+        let joined = self.switches.intern_feature == InternFeature::Concat;
         Seeing {
-            signals,
+            taps: VisionTaps { joined, ..taps },
             keep_pixels,
-            joined: self.switches.intern_feature == InternFeature::Concat,
             projected: video && self.switches.video_stage1_feature == VideoFeature::Projected,
             watch: Watch::default(),
         }
@@ -314,6 +317,12 @@ impl Engine {
             }
             other => Ok(vec![self.decode_image(index, other)?]),
         }
+    }
+
+    /// A pruner's plan for images of these layouts; an error if the method is refused.
+    pub fn plan(&self, pruning: &Pruning, images: &[&VisualLayout]) -> Result<Plan> {
+        let config = self.model.config();
+        pruning.plan(config, &self.schedule, &self.switches, images)
     }
 
     /// Begins a conversation.

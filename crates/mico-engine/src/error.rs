@@ -178,6 +178,15 @@ pub enum Error {
         message: String,
     },
 
+    /// A method that the model gives no ground for, or whose schedule cannot meet the budget.
+    #[error("method '{pruner}' is refused: {reason}")]
+    Refused {
+        /// Its name.
+        pruner: &'static str,
+        /// Why.
+        reason: String,
+    },
+
     /// A turn that does not fit the conversation.
     #[error("conversation: {0}")]
     Conversation(String),

@@ -13,7 +13,7 @@ use crate::pipeline::{Prefilled, SeenImage, Stage1};
 use crate::pruner::Features;
 use crate::request::{Answer, ImageOutcome, Outcome, Usage};
 use crate::trace::{
-    LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace, peak_memory_bytes,
+    CutTrace, LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace, peak_memory_bytes,
 };
 
 /// Everything a trace is made of.
@@ -38,7 +38,7 @@ impl Report<'_> {
         dump: Option<Dump>,
     ) -> Outcome {
         let layout = self.layout;
-        let kept = self.filled.kept.last().unwrap_or(&self.selected.kept);
+        let kept = self.filled.cuts.last().map_or(&self.selected.kept, |cut| &cut.visual);
         let blocks = self.filled.visual_per_block.len();
         let total: usize = self.filled.visual_per_block.iter().sum();
         let units = if engine.schedule.per_frame {
@@ -67,7 +67,12 @@ impl Report<'_> {
             kept: local(kept, index),
         });
         let images = images.collect();
-        let stage2 = self.filled.kept.last().map(|kept| Stage2Trace { kept: kept.clone() });
+        let cuts = &self.filled.cuts;
+        let stage2 = cuts.last().map(|cut| Stage2Trace { kept: cut.visual.clone() });
+        let merges = self.selected.merges.iter().chain(cuts.iter().flat_map(|cut| &cut.merges));
+        let merged: Vec<_> = merges.map(|m| (m.target, m.sources.clone())).collect();
+        let several = cuts.iter().map(|cut| CutTrace { block: cut.block, kept: cut.visual.clone() });
+        let several: Vec<CutTrace> = several.collect();
         let kept = self.selected.kept;
         let trace = Trace {
             model: ModelTrace {
@@ -80,6 +85,8 @@ impl Report<'_> {
             prompt_tokens: usage.prompt_tokens,
             stage1: self.selected.groups.map(|groups| Stage1Trace { kept, groups }),
             stage2,
+            cuts: if several.len() > 1 { several } else { Vec::new() },
+            merged,
             layer_average,
             cache_lengths: self.cache_lengths,
             generated_ids: decoded.ids.clone(),
@@ -99,20 +106,31 @@ impl Report<'_> {
 }
 
 /// The tensors of a turn; `spatial` says whether positions have three axes.
-pub(crate) fn dump(images: &[Arc<SeenImage>], filled: &Prefilled, spatial: bool) -> Result<Dump> {
+pub(crate) fn dump(
+    images: &[Arc<SeenImage>],
+    question: Option<&Features>,
+    filled: &Prefilled,
+    spatial: bool,
+) -> Result<Dump> {
     let mut dump = Dump::default();
     let join = |of: fn(&SeenImage) -> Option<&Tensor>| {
         images.iter().filter_map(|image| of(image)).cloned().collect::<Vec<_>>()
     };
     dump.join("pixel_values", &join(|image| image.pixels.as_ref()))?;
     dump.join("visual_embeds", &join(|image| Some(&image.embeds)))?;
-    let features = images.iter().filter_map(|image| image.features.as_ref());
-    let features = features.map(Features::to_tensor).collect::<Result<Vec<_>>>()?;
-    dump.join("stage1.features", &features)?;
-    let reliability: Vec<f32> =
-        images.iter().filter_map(|image| image.reliability.as_ref()).flatten().copied().collect();
-    if !reliability.is_empty() {
-        dump.vector("stage1.reliability", &reliability)?;
+    let rows = |of: fn(&SeenImage) -> Option<&Features>| {
+        let parts = images.iter().filter_map(|image| of(image));
+        parts.map(Features::to_tensor).collect::<Result<Vec<_>>>()
+    };
+    dump.join("stage1.features", &rows(|image| image.features.as_ref())?)?;
+    dump.join("stage1.keys", &rows(|image| image.keys.as_ref())?)?;
+    let numbers = |of: fn(&SeenImage) -> Option<&Vec<f32>>| -> Vec<f32> {
+        images.iter().filter_map(|image| of(image)).flatten().copied().collect()
+    };
+    dump.vector("stage1.reliability", &numbers(|image| image.reliability.as_ref()))?;
+    dump.vector("stage1.reliability_shallow", &numbers(|image| image.shallow.as_ref()))?;
+    if let Some(question) = question {
+        dump.rows("stage1.text", question)?;
     }
     let axes = if spatial { 3 } else { 1 };
     let ids = &filled.position_ids;
@@ -120,11 +138,23 @@ pub(crate) fn dump(images: &[Arc<SeenImage>], filled: &Prefilled, spatial: bool)
     let positions: Vec<i64> = (0..axes).flat_map(along).collect();
     let positions = Tensor::from_vec(positions, (axes, ids.len()), &Device::Cpu)?;
     dump.put("position_ids", if spatial { positions } else { positions.squeeze(0)? });
-    if let Some(features) = &filled.observed.features {
-        dump.rows("stage2.features", features)?;
-    }
-    if let Some(relevance) = &filled.observed.attention {
-        dump.vector("stage2.relevance", relevance)?;
+    for (index, seen) in filled.observed.iter().enumerate() {
+        let last = index + 1 == filled.observed.len();
+        let place = if last { "stage2".to_owned() } else { format!("cut{}", seen.block) };
+        let rows = [
+            ("features", &seen.features),
+            ("text", &seen.text),
+            ("keys", &seen.keys),
+            ("text_keys", &seen.text_keys),
+        ];
+        for (name, rows) in rows {
+            if let Some(rows) = rows {
+                dump.rows(&format!("{place}.{name}"), rows)?;
+            }
+        }
+        if let Some(relevance) = &seen.attention {
+            dump.vector(&format!("{place}.relevance"), relevance)?;
+        }
     }
     dump.put("first_logits", filled.logits.clone());
     Ok(dump)

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use mico_model::VisionTaps;
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::pipeline::{SeenImage, see};
-use crate::pruner::Stage1Signals;
 use crate::request::ImageInput;
 use crate::switches::Packing;
 use crate::trace::{Seconds, timed};
@@ -20,6 +20,13 @@ use crate::visuals::Visual;
 pub struct Seen {
     pub(crate) image: Arc<SeenImage>,
     packing: Packing,
+}
+
+impl Seen {
+    /// Its sequence and groups.
+    pub fn layout(&self) -> &VisualLayout {
+        &self.image.layout
+    }
 }
 
 /// An image or video on its way into a prompt.
@@ -47,7 +54,7 @@ impl Engine {
         match self.look(&Visual::new(0, image), packing, &mut seconds)? {
             Look::Seen(image) => Ok(Seen { image, packing }),
             Look::Fresh(processed) => {
-                let how = self.seeing(Stage1Signals::OBSERVED, true);
+                let how = self.seeing(VisionTaps::ALL, true);
                 let image = see(&self.model, *processed, &how, &mut seconds)?;
                 Ok(Seen { image: Arc::new(image), packing })
             }

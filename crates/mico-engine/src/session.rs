@@ -3,17 +3,19 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use mico_model::{Caches, Decoder, Watch};
-use mico_select::schedule::Policy;
+use mico_model::{Caches, Decoder, VisionTaps, Watch};
+use mico_select::Tensor;
 use mico_vision::layout::VisualLayout;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::generate::{Decoded, Decoding, Generation, Phase, Sink, Step, check_finite, decode};
 use crate::layout::{Extent, PromptLayout};
-use crate::pipeline::{Seeing, SeenImage, Turn, Watched, prefill, see, stage1};
+use crate::pipeline::{
+    Asked, Seeing, SeenImage, Stage1Work, Turn, Watched, prefill, question, see, stage1,
+};
 use crate::prompt::{Message, Role};
-use crate::pruner::{Cut, Plan, PlanRequest, Pruning, Stage1Signals};
+use crate::pruner::{Cut, Features, Plan, Pruning, Stage1Plan};
 use crate::report::{Report, dump};
 use crate::request::{Outcome, Prompt, TurnRequest};
 use crate::seen::Look;
@@ -29,8 +31,8 @@ use crate::visuals::assign;
 pub struct Session {
     pruning: Pruning,
     caches: Caches,
-    /// Logical position of the next token.
-    position: u32,
+    /// Logical position of the next token in each block.
+    positions: Vec<u32>,
     /// Tokens so far, unpruned; equal to the position where positions are one number.
     length: usize,
     /// End of the last answer, not yet in the caches.
@@ -46,8 +48,22 @@ struct Prepared {
     layout: PromptLayout,
     images: Vec<Arc<SeenImage>>,
     plan: Plan,
-    policy: Policy,
     history: Vec<Message>,
+}
+
+impl Prepared {
+    /// Embeddings of the question's words.
+    fn question(&self, engine: &Engine) -> Result<Features> {
+        let text = self.history.iter().rev().find(|message| message.role == Role::User);
+        let text = text.map(Message::text);
+        let asked = Asked {
+            family: engine.model.config().family,
+            text: text.as_deref(),
+            tokenizer: engine.tokenizer.as_ref(),
+            layout: &self.layout,
+        };
+        question(engine.model.decoder(), asked)
+    }
 }
 
 impl Session {
@@ -55,7 +71,7 @@ impl Session {
         Self {
             pruning,
             caches: engine.model.decoder().new_caches(),
-            position: 0,
+            positions: vec![0; engine.model.decoder().blocks()],
             length: 0,
             pending: None,
             history: Vec::new(),
@@ -69,9 +85,15 @@ impl Session {
         self.caches.lengths()
     }
 
-    /// Logical position of the next token.
+    /// Logical position of the next token, in the first block.
     pub fn position(&self) -> u32 {
-        self.position
+        self.positions.first().copied().unwrap_or(0)
+    }
+
+    /// Logical position of the next token in each block: one number, unless the pruner's rule is
+    /// [`crate::pruner::PositionRule::Packed`].
+    pub fn positions(&self) -> &[u32] {
+        &self.positions
     }
 
     /// The messages so far, answers included.
@@ -105,17 +127,33 @@ impl Session {
         let mut seconds = Seconds::default();
         let prepared = self.prepare(engine, request, &mut seconds, sink)?;
         let pruner = self.pruning.pruner.clone();
+        let positions = engine.switches.positions(prepared.plan.positions);
         let selected = timed(&mut seconds.stage1, || {
+            let (model, layout) = (&engine.model, &prepared.layout);
             let plan = prepared.plan.stage1.as_ref();
-            stage1(pruner.as_ref(), plan, &prepared.images, &prepared.layout, self.images)
-        })?;
+            let asks = plan.is_some_and(|plan| plan.signals.has(Tensor::Text));
+            let question = asks.then(|| prepared.question(engine)).transpose()?;
+            stage1(&Stage1Work {
+                model,
+                pruner: pruner.as_ref(),
+                plan,
+                images: &prepared.images,
+                layout,
+                first_image: self.images,
+                question: question.as_ref(),
+                positions,
+            })
+            .map(|selected| (selected, question))
+        });
+        let (selected, question) = selected?;
         let turn = Turn {
             layout: &prepared.layout,
             stage1: &selected,
             cuts: &prepared.plan.cuts,
             pruner: pruner.as_ref(),
-            start: self.position,
-            positions: engine.switches.position_mode,
+            family: engine.model.config().family,
+            starts: &self.positions,
+            positions,
             observe_all: request.dump,
         };
         let mut watched = Watched { seconds: &mut seconds, sink: &mut *sink };
@@ -136,15 +174,19 @@ impl Session {
             options: &generation,
             ends: &engine.ends,
             logits,
-            position: filled.next_position,
+            positions: filled.next_positions.clone(),
         };
         let decoded = timed(&mut seconds.decode, || decode(decoding, &mut self.caches, sink))?;
         let spatial = engine.model.config().decoder.rope.axes.is_spatial();
-        let dump = request.dump.then(|| dump(&prepared.images, &filled, spatial)).transpose()?;
+        let tensors = || dump(&prepared.images, question.as_ref(), &filled, spatial);
+        let dump = request.dump.then(tensors).transpose()?;
         let report = Report {
             layout: &prepared.layout,
             images: &prepared.images,
-            refine_layer: prepared.policy.refine_layer,
+            refine_layer: prepared.plan.cuts.last().map_or(
+                self.pruning.refine_layer.unwrap_or(engine.schedule.policy.refine_layer),
+                |cut| cut.block,
+            ),
             // A block the caller chose was scaled from nowhere.
             uncalibrated: engine.schedule.preset.is_none() && self.pruning.refine_layer.is_none(),
             selected,
@@ -169,24 +211,13 @@ impl Session {
         let config = engine.model.config();
         let videos = engine.takes_video();
         let (ids, visuals) = assign(&ids, engine.placeholder, &request.images, videos)?;
-        let policy = Policy {
-            refine_layer: self.pruning.refine_layer.unwrap_or(engine.schedule.policy.refine_layer),
-            ..engine.schedule.policy
-        };
         let packing = engine.packing(self.pruning.pruner.prunes());
         let mut looked = Vec::new();
         for visual in &visuals {
             looked.push(engine.look(visual, packing, seconds)?);
         }
         let layouts: Vec<&VisualLayout> = looked.iter().map(Look::layout).collect();
-        let plan = self.pruning.pruner.plan(&PlanRequest {
-            images: &layouts,
-            budget: self.pruning.budget,
-            policy,
-            per_frame: engine.schedule.per_frame,
-            pool: self.pruning.pool,
-            relevance: engine.switches.relevance(config.family),
-        })?;
+        let plan = engine.plan(&self.pruning, &layouts)?;
         let spatial = config.decoder.rope.axes.is_spatial();
         let extent = |layout: &&VisualLayout| {
             if spatial { Extent::grid(layout) } else { Extent::line(layout.len()) }
@@ -196,13 +227,14 @@ impl Session {
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
         check_cuts(engine, &plan, &layout)?;
-        let declared = plan.stage1.as_ref().map_or_else(Default::default, |plan| plan.signals);
-        let signals = if request.dump { Stage1Signals::OBSERVED } else { declared };
+        let mut taps = plan.stage1.as_ref().map_or_else(VisionTaps::default, Stage1Plan::taps);
+        taps.features |= request.dump;
+        taps.attention.deep |= request.dump;
         let sink = RefCell::new(sink);
         let tell = |done, total| {
             sink.borrow_mut().progress(Step { phase: Phase::Vision, done, total });
         };
-        let how = Seeing { watch: Watch::new(&tell), ..engine.seeing(signals, request.dump) };
+        let how = Seeing { watch: Watch::new(&tell), ..engine.seeing(taps, request.dump) };
         let mut images = Vec::new();
         for image in looked {
             images.push(match image {
@@ -210,7 +242,7 @@ impl Session {
                 Look::Fresh(image) => Arc::new(see(&engine.model, *image, &how, seconds)?),
             });
         }
-        Ok(Prepared { layout, images, plan, policy, history })
+        Ok(Prepared { layout, images, plan, history })
     }
 
     /// Ids of this turn, and the messages with it.
@@ -244,7 +276,7 @@ impl Session {
     fn commit(&mut self, prepared: Prepared, decoded: Decoded, length: usize) {
         // All tokens of the answer are in the caches, but for one that may be pending.
         self.length = length + decoded.ids.len() - usize::from(decoded.pending.is_some());
-        self.position = decoded.position;
+        self.positions = decoded.positions;
         self.pending = decoded.pending;
         self.turns += 1;
         self.images += prepared.images.len();
@@ -271,7 +303,11 @@ fn check_cuts(engine: &Engine, plan: &Plan, layout: &PromptLayout) -> Result<()>
         let accepted = "at least 1 text token, by which visual tokens are scored";
         return Err(Error::range("prompt", "0 text tokens", accepted));
     }
-    let blind = |cut: &&Cut| cut.signals.attention.is_some() && !attends(decoder, cut.block);
+    let blind = |cut: &&Cut| {
+        let attention = cut.signals.attention.map(|attention| attention.observed(cut.block) + 1);
+        let keys = cut.signals.keys.then_some(cut.block);
+        attention.into_iter().chain(keys).any(|block| !attends(decoder, block))
+    };
     let Some(cut) = plan.cuts.iter().find(blind) else { return Ok(()) };
     let others = (1..decoder.blocks()).filter(|&block| attends(decoder, block));
     let others: Vec<String> = others.map(|block| block.to_string()).collect();

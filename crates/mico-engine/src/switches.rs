@@ -8,12 +8,15 @@ use mico_vision::llava_video::RowEnd;
 use mico_vision::resample::ResizeBackend;
 
 use crate::error::{Error, Result};
+use crate::pruner::PositionRule;
 
-/// Positions of the tokens that survive Stage 1.
+/// Positions of the tokens that survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PositionMode {
-    /// Those of the unpruned prompt; the answer continues from its length.
+    /// As the method's authors have it; MiCo's are those of the unpruned prompt.
     #[default]
+    Auto,
+    /// Those of the unpruned prompt; the answer continues from its length.
     Original,
     /// Renumbered without gaps after Stage 1; the answer continues from the length then.
     Compact,
@@ -52,7 +55,8 @@ pub enum VideoFeature {
 /// Every switch; the default is the paper's reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Switches {
-    /// `position_mode`: `original`, `compact`.
+    /// `position_mode`: `auto` (as the method's authors have it; MiCo `original`), `original`,
+    /// `compact`.
     pub position_mode: PositionMode,
     /// `relevance`: `auto` (`visual_only` for Qwen3.5, else `full_causal`), or either of the two.
     pub relevance: Option<Normalisation>,
@@ -91,6 +95,15 @@ pub const SWITCHES: [&str; 10] = [
 ];
 
 impl Switches {
+    /// The rule for positions, where a plan has `own`.
+    pub(crate) fn positions(&self, own: PositionRule) -> PositionRule {
+        match self.position_mode {
+            PositionMode::Auto => own,
+            PositionMode::Original => PositionRule::Original,
+            PositionMode::Compact => PositionRule::Compact,
+        }
+    }
+
     /// Sets one switch by name. Dashes and underscores are the same.
     ///
     /// ```
@@ -109,7 +122,11 @@ impl Switches {
                 self.position_mode = choose(
                     "position_mode",
                     &value,
-                    &[("original", PositionMode::Original), ("compact", PositionMode::Compact)],
+                    &[
+                        ("auto", PositionMode::Auto),
+                        ("original", PositionMode::Original),
+                        ("compact", PositionMode::Compact),
+                    ],
                 )?;
             }
             "relevance" => {

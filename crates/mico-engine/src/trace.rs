@@ -21,6 +21,12 @@ pub struct Trace {
     pub stage1: Option<Stage1Trace>,
     /// What Stage 2 kept; null if it did not run.
     pub stage2: Option<Stage2Trace>,
+    /// What every cut kept, where a method makes several; the last of them is `stage2`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<CutTrace>,
+    /// Tokens that took others in: the target and what went into it, before the decoder and inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub merged: Vec<(usize, Vec<usize>)>,
     /// Visual tokens per block and image (or frame of a video), averaged over the blocks.
     pub layer_average: f64,
     /// Tokens each block's cache held after the prompt; null for a block without one.
@@ -63,6 +69,15 @@ pub struct Stage1Trace {
 /// What Stage 2 kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Stage2Trace {
+    /// Ascending.
+    pub kept: Vec<usize>,
+}
+
+/// What one of several cuts kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CutTrace {
+    /// The block after which tokens went, counted from 1.
+    pub block: usize,
     /// Ascending.
     pub kept: Vec<usize>,
 }

@@ -153,3 +153,46 @@ fn stage_two_of_a_64_frame_video_stays_within_the_selectors_memory() {
     let limit = mico_select::Options::default().memory;
     assert!(peak < limit + 512 * MIB, "{peak} bytes, the selector may take {limit}");
 }
+
+/// No pruner allocates an attention map: what a run takes beyond the unpruned one is what its own
+/// selector compares, or nothing.
+#[test]
+fn no_pruner_allocates_a_map_beyond_its_declared_rows() {
+    let _alone = ALONE.lock();
+    let mut engine = engine("qwen2.5-vl-7b");
+    let limits = mico_engine::ImageLimits { max_pixels: Some(1 << 24), ..Default::default() };
+    engine.set_limits(limits).unwrap();
+    let mut request = request(ImageInput::Decoded(picture(40 * 28, 40 * 28, 1)));
+    let (plain, unpruned) = measured(&engine, &request);
+    let tokens = plain.trace.visual_tokens;
+    assert_eq!(tokens, 1600);
+    // All tokens against all: one head of the decoder, all four of them, a head of the tower.
+    let one_head = 4 * tokens * tokens;
+    let decoder_map = 4 * one_head;
+    let tower_head = 16 * one_head;
+    for method in mico_engine::pruner::PRUNERS {
+        if matches!(method.name, "none" | "cdpruner") {
+            continue;
+        }
+        let pruner = mico_engine::pruner::by_name(method.name, Default::default()).unwrap();
+        // What cuts inside the decoder needs a budget that its first blocks leave room for.
+        let budget = match method.name {
+            "fastv" | "dart" | "sparsevlm" | "pyramiddrop" => 1000,
+            _ => 100,
+        };
+        request.pruning = Pruning::new(pruner, Budget::Tokens(budget));
+        let (outcome, peak) = measured(&engine, &request);
+        assert!(outcome.trace.layer_average < 1010.0);
+        // Rules that read rows of attention alone, or a few products, need next to nothing; those that
+        // compare tokens with each other hold the similarities of one head's width at most.
+        let allowance = match method.name {
+            "fastv" | "vscan" | "pyramiddrop" | "random" => 2 * MIB,
+            "dart" | "apet" | "visionzip" | "holov" => 4 * MIB,
+            "sparsevlm" => 2 * one_head,
+            _ => one_head + one_head / 4,
+        };
+        println!("{}: {} MiB, unpruned {} MiB", method.name, peak / MIB, unpruned / MIB);
+        assert!(peak <= unpruned + allowance, "{}: {peak} bytes", method.name);
+        assert!(peak < unpruned + decoder_map && peak < tower_head, "{}", method.name);
+    }
+}

@@ -181,7 +181,7 @@ fn feasible(
     layers.dedup();
     let refined = layers.into_iter().map(|layer| {
         let method = METHOD.to_owned();
-        Setting::Pruned { method, tokens, refine_layer: Some(layer), pool }
+        Setting::Pruned { method, tokens, refine_layer: Some(layer), pool, authors: false }
     });
     let all = [Setting::Unpruned, Setting::pruned(STAGE1_ONLY, tokens)].into_iter().chain(refined);
     let (mut swept, mut refused) = (Vec::new(), Refused::new());

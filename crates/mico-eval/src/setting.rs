@@ -1,6 +1,6 @@
 //! What is compared.
 
-use mico_engine::pruner::{Pruning, by_name};
+use mico_engine::pruner::{Pruning, by_name, by_spec};
 use mico_select::Settings;
 use mico_select::schedule::Budget;
 
@@ -15,7 +15,7 @@ pub enum Setting {
     Blank,
     /// With a pruner.
     Pruned {
-        /// The pruner's name.
+        /// The pruner's name, with settings if it has any: `name:key=value`.
         method: String,
         /// Tokens per image, averaged over the blocks.
         tokens: usize,
@@ -23,6 +23,8 @@ pub enum Setting {
         refine_layer: Option<usize>,
         /// Stage-1 pool as a multiple of the budget.
         pool: usize,
+        /// Whether counts are the authors' own for that budget.
+        authors: bool,
     },
 }
 
@@ -30,7 +32,7 @@ impl Setting {
     /// A pruner with its defaults.
     pub fn pruned(method: impl Into<String>, tokens: usize) -> Self {
         let pool = mico_select::schedule::DEFAULT_POOL;
-        Self::Pruned { method: method.into(), tokens, refine_layer: None, pool }
+        Self::Pruned { method: method.into(), tokens, refine_layer: None, pool, authors: false }
     }
 
     /// What it is called in tables.
@@ -38,8 +40,11 @@ impl Setting {
         match self {
             Self::Unpruned => "unpruned".into(),
             Self::Blank => "blank picture".into(),
-            Self::Pruned { method, refine_layer: None, .. } => method.clone(),
-            Self::Pruned { method, refine_layer: Some(layer), .. } => format!("{method} K={layer}"),
+            Self::Pruned { method, refine_layer, authors, .. } => {
+                let layer = refine_layer.map_or_else(String::new, |layer| format!(" K={layer}"));
+                let whose = if *authors { " (authors' counts)" } else { "" };
+                format!("{method}{layer}{whose}")
+            }
         }
     }
 
@@ -58,12 +63,15 @@ impl Setting {
 
     /// What the engine is told for a picture. Chance draws anew for each.
     pub fn pruning(&self, picture: u64) -> Result<Pruning> {
-        let Self::Pruned { method, tokens, refine_layer, pool } = self else {
+        let Self::Pruned { method, tokens, refine_layer, pool, authors } = self else {
             return Ok(Pruning::off());
         };
-        let seed = (method == "random").then(|| ("seed".to_owned(), picture.to_string()));
-        let pruner = by_name(method, Settings::new(seed))?;
+        let pruner = if method == "random" {
+            by_name(method, Settings::new([("seed".to_owned(), picture.to_string())]))?
+        } else {
+            by_spec(method)?
+        };
         let pruning = Pruning::new(pruner, Budget::Tokens(*tokens));
-        Ok(Pruning { refine_layer: *refine_layer, pool: *pool, ..pruning })
+        Ok(Pruning { refine_layer: *refine_layer, pool: *pool, authors: *authors, ..pruning })
     }
 }

@@ -86,7 +86,7 @@ mod weights;
 
 pub use cache::{CacheMark, Caches};
 pub use config::{Family, ModelConfig};
-pub use decoder::{Decoder, DeepStack, QkTap, RunOutput, Tap, Tokens};
+pub use decoder::{Decoder, DeepStack, Peek, QkTap, RunOutput, Tap, Tokens};
 pub use error::{Error, Result, first_line};
 pub use family::VisionSide;
 pub use files::{MemoryModel, ModelFiles};
@@ -97,5 +97,5 @@ pub use quant::{QuantKind, QuantNote};
 pub use relevance::{Normalisation, attention_row, text_to_visual_attention};
 pub use rope::{Position, Positions};
 pub use synthetic::SyntheticOptions;
-pub use vision::{Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
+pub use vision::{AttentionTaps, Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
 pub use weights::{Precision, Progress, ProgressFn};

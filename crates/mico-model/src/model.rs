@@ -136,6 +136,12 @@ impl Model {
         self.vision.encode(pixels, taps, watch)
     }
 
+    /// Brings rows of Stage-1 features into the decoder's space where the family's projector takes
+    /// them one by one; else `None`.
+    pub fn project(&self, features: &candle_core::Tensor) -> Result<Option<candle_core::Tensor>> {
+        self.vision.project(features)
+    }
+
     /// Brings what the tower gave into the decoder's space.
     pub fn embed(&self, encoded: &Encoded) -> Result<Embedded> {
         self.vision.embed(encoded)

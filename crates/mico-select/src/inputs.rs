@@ -33,6 +33,8 @@ pub enum Tensor {
     ClipText,
     /// `[m,N]` text-to-visual attention rows, head-averaged.
     TextAttention,
+    /// `[N]` tokens that may not be chosen: those above 0.
+    Excluded,
 }
 
 /// How a tensor's axes relate to the `N` visual tokens.
@@ -50,7 +52,7 @@ pub(crate) enum Axes {
 
 impl Tensor {
     /// Every tensor, in declaration order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Features,
         Self::Weights,
         Self::Reliability,
@@ -63,6 +65,7 @@ impl Tensor {
         Self::ClipImage,
         Self::ClipText,
         Self::TextAttention,
+        Self::Excluded,
     ];
 
     /// The name used in files and messages.
@@ -80,6 +83,7 @@ impl Tensor {
             Self::ClipImage => "clip_image",
             Self::ClipText => "clip_text",
             Self::TextAttention => "text_attention",
+            Self::Excluded => "excluded",
         }
     }
 
@@ -95,9 +99,11 @@ impl Tensor {
 
     pub(crate) const fn axes(self) -> Axes {
         match self {
-            Self::Weights | Self::Reliability | Self::Relevance | Self::ReliabilityShallow => {
-                Axes::Vector
-            }
+            Self::Weights
+            | Self::Reliability
+            | Self::Relevance
+            | Self::ReliabilityShallow
+            | Self::Excluded => Axes::Vector,
             Self::Features | Self::Projected | Self::Keys | Self::ClipImage => Axes::TokenRows,
             Self::Text | Self::TextKeys | Self::ClipText => Axes::TextRows,
             Self::TextAttention => Axes::TokenColumns,

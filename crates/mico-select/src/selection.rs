@@ -17,6 +17,8 @@ pub struct Selection {
     pub merges: Vec<Merge>,
     /// Positions that carry another token's vector afterwards.
     pub replaced: Vec<Replacement>,
+    /// The kept positions in the order in which their tokens stand afterwards; empty if ascending.
+    pub sequence: Vec<usize>,
     /// Time spent.
     pub seconds: Seconds,
 }
@@ -104,33 +106,65 @@ impl Selection {
         out
     }
 
-    /// Takes in the selection of one group, whose local index `i` is token `members[i]`.
-    pub(crate) fn absorb(&mut self, group: Self, members: &[usize]) {
-        let global = |local: Vec<usize>| local.into_iter().map(|i| members[i]);
-        self.kept.extend(global(group.kept));
-        self.order.extend(global(group.order));
+    /// The kept positions in the order in which their tokens stand afterwards.
+    ///
+    /// ```
+    /// use mico_select::Selection;
+    /// let mut selection = Selection { kept: vec![1, 4], ..Selection::default() };
+    /// assert_eq!(selection.in_sequence(), [1, 4]);
+    /// selection.sequence = vec![4, 1];
+    /// assert_eq!(selection.in_sequence(), [4, 1]);
+    /// ```
+    pub fn in_sequence(&self) -> &[usize] {
+        if self.sequence.is_empty() { &self.kept } else { &self.sequence }
+    }
+
+    /// The same selection among other tokens: index `i` is token `members[i]` there.
+    pub fn among(self, members: &[usize]) -> Self {
+        let mut whole = Self::default();
+        whole.absorb(self, members);
+        whole.finish()
+    }
+
+    /// Takes in the selection of a group that is already one among all tokens.
+    pub fn join(&mut self, group: Self) {
+        if !(self.sequence.is_empty() && group.sequence.is_empty()) {
+            let mut sequence = self.in_sequence().to_vec();
+            sequence.extend(group.in_sequence());
+            self.sequence = sequence;
+        }
+        self.kept.extend(group.kept);
+        self.order.extend(group.order);
         self.gains.extend(group.gains);
         self.objective = match (self.objective, group.objective) {
             (Some(a), Some(b)) => Some(a + b),
             (a, b) => a.or(b),
         };
-        self.merges.extend(group.merges.into_iter().map(|merge| Merge {
-            target: members[merge.target],
-            sources: merge.sources.into_iter().map(|i| members[i]).collect(),
-            ..merge
-        }));
-        self.replaced.extend(
-            group
-                .replaced
-                .into_iter()
-                .map(|r| Replacement { position: members[r.position], token: members[r.token] }),
-        );
+        self.merges.extend(group.merges);
+        self.replaced.extend(group.replaced);
         self.seconds.kernel += group.seconds.kernel;
         self.seconds.select += group.seconds.select;
     }
 
+    /// Takes in the selection of one group, whose local index `i` is token `members[i]`.
+    pub(crate) fn absorb(&mut self, mut group: Self, members: &[usize]) {
+        let global = |local: &mut Vec<usize>| local.iter_mut().for_each(|i| *i = members[*i]);
+        global(&mut group.kept);
+        global(&mut group.order);
+        global(&mut group.sequence);
+        for merge in &mut group.merges {
+            merge.target = members[merge.target];
+            global(&mut merge.sources);
+        }
+        for replaced in &mut group.replaced {
+            replaced.position = members[replaced.position];
+            replaced.token = members[replaced.token];
+        }
+        self.join(group);
+    }
+
     /// Restores ascending order after groups were taken in.
-    pub(crate) fn finish(mut self) -> Self {
+    pub fn finish(mut self) -> Self {
         self.kept.sort_unstable();
         self.merges.sort_unstable_by_key(|merge| merge.target);
         self.replaced.sort_unstable_by_key(|r| r.position);

@@ -95,7 +95,7 @@ pub struct BenchArgs {
 }
 
 /// Reads `WIDTHxHEIGHT`.
-fn image_size(text: &str) -> Result<Size, String> {
+pub(crate) fn image_size(text: &str) -> Result<Size, String> {
     let side = |text: &str| text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side));
     let sides = text.split_once('x').and_then(|(width, height)| side(width).zip(side(height)));
     let (width, height) =

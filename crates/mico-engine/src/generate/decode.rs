@@ -18,8 +18,8 @@ pub(crate) struct Decoding<'a> {
     pub(crate) ends: &'a [u32],
     /// Logits at the last prompt token.
     pub(crate) logits: Vec<f32>,
-    /// Logical position of the first answer token.
-    pub(crate) position: u32,
+    /// Logical position of the first answer token in each block.
+    pub(crate) positions: Vec<u32>,
 }
 
 /// A finished answer.
@@ -30,8 +30,8 @@ pub(crate) struct Decoded {
     pub(crate) finish: Finish,
     /// The last token, if the caches do not hold it yet.
     pub(crate) pending: Option<u32>,
-    /// Logical position of the token that follows those in the caches.
-    pub(crate) position: u32,
+    /// Logical position of the token that follows those in the caches, in each block.
+    pub(crate) positions: Vec<u32>,
 }
 
 /// Makes the answer. The last token is not fed back: nothing asks for what follows it.
@@ -40,7 +40,7 @@ pub(crate) fn decode(
     caches: &mut Caches,
     sink: &mut dyn Sink,
 ) -> Result<Decoded> {
-    let Decoding { decoder, tokenizer, options, ends, mut logits, mut position } = start;
+    let Decoding { decoder, tokenizer, options, ends, mut logits, mut positions } = start;
     let mut sampler = Sampler::new(options);
     let mut stream = tokenizer.map(TextStream::new);
     let mut gate = StopGate::new(&options.stop);
@@ -49,7 +49,7 @@ pub(crate) fn decode(
         text: String::new(),
         finish: Finish::Length,
         pending: None,
-        position,
+        positions: Vec::new(),
     };
     let say = |piece: &str, text: &mut String, sink: &mut dyn Sink| {
         if !piece.is_empty() {
@@ -63,8 +63,8 @@ pub(crate) fn decode(
             break;
         }
         if let Some(id) = out.pending.take() {
-            logits = step(decoder, caches, id, position)?;
-            position += 1;
+            logits = step(decoder, caches, id, &positions)?;
+            positions.iter_mut().for_each(|position| *position += 1);
         }
         check_finite(&logits, out.ids.len())?;
         let id = match sink.steer(&logits) {
@@ -97,15 +97,20 @@ pub(crate) fn decode(
             None => say(&gate.finish(), &mut out.text, sink),
         }
     }
-    out.position = position;
+    out.positions = positions;
     Ok(out)
 }
 
-/// One token through all blocks.
-fn step(decoder: &Decoder, caches: &mut Caches, id: u32, position: u32) -> Result<Vec<f32>> {
-    let hidden = decoder.embed(&[id])?;
-    let positions = decoder.positions(&[position])?;
-    let run = decoder.run(0..decoder.blocks(), &hidden, &positions, caches, &[])?;
-    let logits: Tensor = decoder.logits(&run.hidden)?.squeeze(0)?;
+/// One token through all blocks, standing in each where its tokens end.
+fn step(decoder: &Decoder, caches: &mut Caches, id: u32, positions: &[u32]) -> Result<Vec<f32>> {
+    let mut hidden = decoder.embed(&[id])?;
+    let mut from = 0;
+    for together in positions.chunk_by(|a, b| a == b) {
+        let end = from + together.len();
+        let at = decoder.positions(&together[..1])?;
+        hidden = decoder.run(from..end, &hidden, &at, caches, &[])?.hidden;
+        from = end;
+    }
+    let logits: Tensor = decoder.logits(&hidden)?.squeeze(0)?;
     logits.to_vec1().map_err(Error::from)
 }

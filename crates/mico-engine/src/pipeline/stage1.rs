@@ -3,77 +3,188 @@
 use std::sync::Arc;
 
 use candle_core::Tensor;
+use mico_model::Model;
+use mico_select::{Merge, Rows, Selection, Tensor as Signal};
 
-use super::{SeenImage, check, reduce};
-use crate::error::Result;
+use super::{SeenImage, arrange, check, gather};
+use crate::error::{Error, Result};
 use crate::layout::PromptLayout;
-use crate::pruner::{Features, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View};
+use crate::pruner::{FeatureSpace, Features, PositionRule, Pruner, Stage1Plan, Stage1View};
 
 /// The visual tokens that enter the decoder.
 #[derive(Debug)]
 pub(crate) struct Stage1 {
     /// Their numbers among all visual tokens of the prompt, ascending.
     pub(crate) kept: Vec<usize>,
+    /// The same in the order in which they stand.
+    pub(crate) sequence: Vec<usize>,
     /// How many of each group, groups of all images in order; `None` if nothing was to be selected.
     pub(crate) groups: Option<Vec<usize>>,
-    /// Their embeddings, `[kept, d]`; `None` without images.
+    /// Their embeddings in that order, `[kept, d]`; `None` without images.
     pub(crate) embeds: Option<Tensor>,
     /// What the first decoder blocks add to them, `[kept, d]` each.
     pub(crate) deepstack: Vec<Tensor>,
+    /// Tokens that took others in, numbered like the kept ones.
+    pub(crate) merges: Vec<Merge>,
 }
 
-/// Carries the plan out on every image. `first_image` numbers the images through a session.
-pub(crate) fn stage1(
-    pruner: &dyn Pruner,
-    plan: Option<&Stage1Plan>,
-    images: &[Arc<SeenImage>],
-    layout: &PromptLayout,
-    first_image: usize,
-) -> Result<Stage1> {
-    let mut kept = Vec::new();
+/// What Stage 1 works on.
+pub(crate) struct Stage1Work<'a> {
+    pub(crate) model: &'a Model,
+    pub(crate) pruner: &'a dyn Pruner,
+    pub(crate) plan: Option<&'a Stage1Plan>,
+    pub(crate) images: &'a [Arc<SeenImage>],
+    pub(crate) layout: &'a PromptLayout,
+    /// Number of the first image, counted through the session.
+    pub(crate) first_image: usize,
+    /// Embeddings of the question's words, if they are asked for.
+    pub(crate) question: Option<&'a Features>,
+    pub(crate) positions: PositionRule,
+}
+
+/// Carries the plan out on every image.
+pub(crate) fn stage1(work: &Stage1Work<'_>) -> Result<Stage1> {
+    let mut done = Stage1 {
+        kept: Vec::new(),
+        sequence: Vec::new(),
+        groups: None,
+        embeds: None,
+        deepstack: Vec::new(),
+        merges: Vec::new(),
+    };
     let mut groups = Vec::new();
     let mut embeds = Vec::new();
     let mut layers: Vec<Vec<Tensor>> = Vec::new();
-    for (index, image) in images.iter().enumerate() {
-        let start = layout.image(index).start;
+    for (index, image) in work.images.iter().enumerate() {
+        let start = work.layout.image(index).start;
         let tokens = image.layout.len();
-        let Some(share) = plan.and_then(|plan| plan.shares.get(index)) else {
-            kept.extend(start..start + tokens);
+        let Some((plan, share)) = work.plan.and_then(|plan| Some((plan, plan.shares.get(index)?)))
+        else {
+            done.kept.extend(start..start + tokens);
+            done.sequence.extend(start..start + tokens);
             embeds.push(image.embeds.clone());
             layers.push(image.deepstack.clone());
             continue;
         };
-        // What an earlier request had observed is not shown to a rule that did not ask for it.
-        let declared = plan.map_or_else(Stage1Signals::default, |plan| plan.signals);
-        let projected =
-            declared.projected.then(|| Features::from_tensor(&image.embeds)).transpose()?;
-        let view = Stage1View {
-            image: first_image + index,
-            layout: &image.layout,
-            features: declared.features.then_some(image.features.as_ref()).flatten(),
-            reliability: declared.reliability.then_some(image.reliability.as_deref()).flatten(),
-            projected: projected.as_ref(),
-        };
-        let selection = pruner.before_decoder(&view, share)?;
-        let count = match share {
-            Share::Everything => tokens,
-            Share::Groups(counts) => counts.iter().sum(),
-        };
-        check(pruner.name(), &selection, count, tokens)?;
+        let mut selection = choose(work, plan, index, image)?;
+        let family = work.model.config().family;
+        let count = work.pruner.leaves(&image.layout, share, family)?;
+        check(work.pruner.name(), &selection, count, tokens)?;
+        if work.positions == PositionRule::Original {
+            selection.sequence.clear();
+        }
         let mut sizes = vec![0; image.layout.groups().len()];
         for group in selection.kept.iter().filter_map(|&token| image.layout.group_of(token)) {
             sizes[group] += 1;
         }
         groups.extend(sizes);
-        embeds.push(reduce(&image.embeds, &selection)?);
-        let reduced = image.deepstack.iter().map(|layer| reduce(layer, &selection));
+        embeds.push(if plan.merge_in_tower {
+            merged_in_tower(work.model, image, &selection)?
+        } else {
+            arrange(&image.embeds, &selection)?
+        });
+        let reduced = image.deepstack.iter().map(|layer| arrange(layer, &selection));
         layers.push(reduced.collect::<Result<_>>()?);
-        kept.extend(selection.kept.into_iter().map(|token| start + token));
+        done.sequence.extend(selection.in_sequence().iter().map(|token| start + token));
+        done.kept.extend(selection.kept.iter().map(|token| start + token));
+        done.merges.extend(selection.merges.into_iter().map(|mut merge| {
+            merge.target += start;
+            merge.sources.iter_mut().for_each(|source| *source += start);
+            merge
+        }));
     }
-    let embeds = if embeds.is_empty() { None } else { Some(Tensor::cat(&embeds, 0)?) };
-    let planned = plan.is_some() && !images.is_empty();
-    let deepstack = stack(&layers)?;
-    Ok(Stage1 { kept, groups: planned.then_some(groups), embeds, deepstack })
+    if !embeds.is_empty() {
+        done.embeds = Some(Tensor::cat(&embeds, 0)?);
+    }
+    done.groups = (work.plan.is_some() && !work.images.is_empty()).then_some(groups);
+    done.deepstack = stack(&layers)?;
+    Ok(done)
+}
+
+/// Shows the pruner what it declared of an image, and nothing else, and takes its choice.
+fn choose(
+    work: &Stage1Work<'_>,
+    plan: &Stage1Plan,
+    index: usize,
+    image: &SeenImage,
+) -> Result<Selection> {
+    let signals = plan.signals;
+    let in_decoder_space = signals.has(Signal::Projected)
+        || (signals.has(Signal::Features) && signals.space == FeatureSpace::Projected);
+    let projected = in_decoder_space.then(|| Features::from_tensor(&image.embeds)).transpose()?;
+    let features = match signals.space {
+        FeatureSpace::Tower => image.features.as_ref(),
+        FeatureSpace::Projected => projected.as_ref(),
+    };
+    let padding: Vec<f32> = (0..image.layout.len())
+        .map(|token| f32::from(u8::from(image.layout.region(token).is_empty())))
+        .collect();
+    let rows = [
+        (Signal::Features, features),
+        (Signal::Projected, projected.as_ref()),
+        (Signal::Keys, image.keys.as_ref()),
+        (Signal::Text, work.question),
+    ];
+    let vectors = [
+        (Signal::Reliability, image.reliability.as_deref()),
+        (Signal::ReliabilityShallow, image.shallow.as_deref()),
+        (Signal::Excluded, Some(padding.as_slice())),
+    ];
+    let missing = |signal: Signal| {
+        let message = format!("stage1.{signal} was not observed");
+        Error::Pruner { pruner: work.pruner.name(), message }
+    };
+    let (mut shown_rows, mut shown_vectors) = (Vec::new(), Vec::new());
+    for (signal, found) in rows.into_iter().filter(|(signal, _)| signals.has(*signal)) {
+        shown_rows.push((signal, found.ok_or_else(|| missing(signal))?));
+    }
+    for (signal, found) in vectors.into_iter().filter(|(signal, _)| signals.has(*signal)) {
+        shown_vectors.push((signal, found.ok_or_else(|| missing(signal))?));
+    }
+    let view = Stage1View {
+        image: work.first_image + index,
+        family: work.model.config().family,
+        layout: &image.layout,
+        rows: &shown_rows,
+        vectors: &shown_vectors,
+    };
+    work.pruner.before_decoder(&view, &plan.shares[index])
+}
+
+/// Embeddings of what is left, tokens merged as the tower gives them and then projected. Tokens that
+/// took nothing in keep the embeddings they have.
+fn merged_in_tower(model: &Model, image: &SeenImage, selection: &Selection) -> Result<Tensor> {
+    let rows = image.embeds.dim(0)?;
+    let place = |token: &usize| {
+        let merge = selection.merges.iter().position(|merge| merge.target == *token);
+        let replaced = selection.replaced.iter().find(|replaced| replaced.position == *token);
+        match (merge, replaced) {
+            (Some(merge), _) => (rows + merge) as u32,
+            (None, Some(replaced)) => replaced.token as u32,
+            (None, None) => *token as u32,
+        }
+    };
+    let index: Vec<u32> = selection.in_sequence().iter().map(place).collect();
+    if selection.merges.is_empty() {
+        return gather(&image.embeds, &index);
+    }
+    let Some(features) = &image.features else {
+        return Err(Error::range("stage1.features", "none", "the tower's, to merge tokens of"));
+    };
+    let merged = selection.apply(&Rows::all(features.matrix()?));
+    let mut values = Vec::with_capacity(selection.merges.len() * merged.cols());
+    for merge in &selection.merges {
+        if let Ok(row) = selection.kept.binary_search(&merge.target) {
+            values.extend_from_slice(merged.row(row));
+        }
+    }
+    let shape = (selection.merges.len(), merged.cols());
+    let merged = Tensor::from_vec(values, shape, &candle_core::Device::Cpu)?;
+    let merged = merged.to_device(image.embeds.device())?.to_dtype(image.embeds.dtype())?;
+    let Some(projected) = model.project(&merged)? else {
+        return Err(Error::range("projector", "one for whole images", "one for single tokens"));
+    };
+    gather(&Tensor::cat(&[&image.embeds, &projected.to_dtype(image.embeds.dtype())?], 0)?, &index)
 }
 
 /// Joins each layer over the images.

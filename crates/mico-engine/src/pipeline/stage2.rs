@@ -1,56 +1,136 @@
 //! Stage 2: what a pruner sees at a decoder block, and what it leaves.
 
-use mico_model::{QkTap, attention_row, text_to_visual_attention};
-use mico_select::Selection;
+use candle_core::Tensor;
+use mico_model::{Caches, Decoder, Family, Peek, QkTap, Tap, attention_row, text_to_visual_attention};
+use mico_select::{Matrix, Rows, Selection, methods};
 
+use super::alive::{Alive, Split};
 use super::{check, gather};
 use crate::error::Result;
-use crate::pruner::{Cut, Features, Pruner, Stage2View, TextAttention};
+use crate::layout::PromptLayout;
+use crate::pruner::{
+    Count, Cut, Features, HiddenSpace, Pruner, Stage2View, TextAttention,
+};
 use crate::trace::{Seconds, timed};
-
-/// The rows of the residual stream that are visual, and those that are text.
-#[derive(Debug)]
-pub(super) struct Split {
-    pub(super) visual: Vec<u32>,
-    pub(super) text: Vec<u32>,
-}
 
 /// What was observed at a cut.
 #[derive(Debug, Default)]
 pub(crate) struct Observed {
+    /// The block, counted from 1.
+    pub(crate) block: usize,
     pub(crate) features: Option<Features>,
     pub(crate) attention: Option<Vec<f32>>,
-    text: Option<Features>,
+    pub(crate) text: Option<Features>,
+    pub(crate) keys: Option<Features>,
+    pub(crate) text_keys: Option<Features>,
 }
 
-/// Computes what the cut declares, from the block's output and its tapped queries and keys.
-pub(super) fn observe(
-    cut: &Cut,
-    hidden: &candle_core::Tensor,
-    tap: Option<&QkTap>,
-    split: &Split,
-    seconds: &mut Seconds,
-) -> Result<Observed> {
-    timed(&mut seconds.stage2_relevance, || {
-        let mut seen = Observed::default();
-        if let (Some(kind), Some(tap)) = (cut.signals.attention, tap) {
-            let keys: Vec<u32> = split.visual.iter().map(|row| tap.earlier as u32 + row).collect();
-            seen.attention = Some(match kind {
-                TextAttention::Mean(how) => text_to_visual_attention(tap, &keys, how)?,
-                TextAttention::LastToken => {
-                    let row = attention_row(tap, tap.query_index.len() - 1)?;
-                    keys.iter().map(|&key| row[key as usize]).collect()
-                }
-            });
+/// The rows whose queries a cut wants from its own block, if it wants any.
+pub(super) fn tap(cut: &Cut, split: &Split, rows: usize, raters: &[u32]) -> Option<Tap> {
+    let last = || vec![rows.saturating_sub(1) as u32];
+    let query_rows = match cut.signals.attention {
+        Some(TextAttention::Mean(_)) => split.text.clone(),
+        Some(TextAttention::LastToken) => last(),
+        Some(TextAttention::Raters) => raters.to_vec(),
+        // Keys come with any query.
+        Some(TextAttention::NextLastToken { .. }) | None if cut.signals.keys => last(),
+        Some(TextAttention::NextLastToken { .. }) | None => return None,
+    };
+    Some(Tap { block: cut.block - 1, query_rows })
+}
+
+/// What a cut is observed with.
+pub(super) struct Observing<'a> {
+    pub(super) decoder: &'a Decoder,
+    pub(super) caches: &'a Caches,
+    pub(super) alive: &'a Alive,
+    /// The rows that compete, and those of the text.
+    pub(super) split: &'a Split,
+    pub(super) tap: Option<&'a QkTap>,
+}
+
+impl Observing<'_> {
+    /// Computes what the cut declares, from the block's output and its tapped queries and keys.
+    pub(super) fn observe(&self, cut: &Cut) -> Result<Observed> {
+        let mut seen = Observed { block: cut.block, ..Observed::default() };
+        if let Some(kind) = cut.signals.attention {
+            seen.attention = self.attention(cut, kind)?;
         }
-        if cut.signals.features {
-            seen.features = Some(Features::from_tensor(&gather(hidden, &split.visual)?)?);
+        if let Some(space) = cut.signals.features {
+            seen.features = Some(self.states(&self.split.visual, space)?);
         }
-        if cut.signals.text {
-            seen.text = Some(Features::from_tensor(&gather(hidden, &split.text)?)?);
+        if cut.signals.text && !self.split.text.is_empty() {
+            let space = cut.signals.features.unwrap_or(HiddenSpace::Residual);
+            seen.text = Some(self.states(&self.split.text, space)?);
+        }
+        if let (true, Some(tap)) = (cut.signals.keys, self.tap) {
+            seen.keys = Some(keys(tap, &self.split.visual)?);
+            if !self.split.text.is_empty() {
+                seen.text_keys = Some(keys(tap, &self.split.text)?);
+            }
         }
         Ok(seen)
-    })
+    }
+
+    fn states(&self, rows: &[u32], space: HiddenSpace) -> Result<Features> {
+        let rows = gather(&self.alive.hidden, rows)?;
+        Features::from_tensor(&match space {
+            HiddenSpace::Residual => rows,
+            HiddenSpace::Normed => self.decoder.normed(&rows)?,
+        })
+    }
+
+    /// One number per visual token.
+    fn attention(&self, cut: &Cut, kind: TextAttention) -> Result<Option<Vec<f32>>> {
+        let visual = |tap: &QkTap| -> Vec<u32> {
+            self.split.visual.iter().map(|row| tap.earlier as u32 + row).collect()
+        };
+        let of_row = |tap: &QkTap| {
+            let row = attention_row(tap, tap.query_index.len() - 1)?;
+            Ok(Some(visual(tap).into_iter().map(|key| row[key as usize]).collect()))
+        };
+        match (kind, self.tap) {
+            (TextAttention::NextLastToken { rotary, back }, _) => {
+                let query_rows = vec![self.alive.len().saturating_sub(1 + back) as u32];
+                let peek = Peek { block: kind.observed(cut.block), query_rows, rotary };
+                of_row(&self.decoder.peek(&peek, self.alive.tokens(), self.caches)?)
+            }
+            (TextAttention::LastToken, Some(tap)) => of_row(tap),
+            (TextAttention::Mean(how), Some(tap)) => {
+                Ok(Some(text_to_visual_attention(tap, &visual(tap), how)?))
+            }
+            (TextAttention::Raters, Some(tap)) => {
+                let how = mico_model::Normalisation::FullCausal;
+                Ok(Some(text_to_visual_attention(tap, &visual(tap), how)?))
+            }
+            (_, None) => Ok(None),
+        }
+    }
+}
+
+/// Keys of some rows of the run, heads side by side.
+fn keys(tap: &QkTap, rows: &[u32]) -> Result<Features> {
+    let (heads, count, width) = tap.k.dims3()?;
+    let flat = tap.k.transpose(0, 1)?.contiguous()?.reshape((count, heads * width))?;
+    let index: Vec<u32> = rows.iter().map(|row| tap.earlier as u32 + row).collect();
+    Features::from_tensor(&gather(&flat, &index)?)
+}
+
+/// Slots of the text behind the first image that the image answers to (see
+/// [`methods::SparseVlm::raters`]), by the decoder's input; all text where none is behind it.
+pub(super) fn raters(alive: &Alive, layout: &PromptLayout) -> Result<Vec<u32>> {
+    let split = alive.split(layout);
+    let first = split.visual.first().copied().unwrap_or(0);
+    let mut behind: Vec<u32> = split.text.iter().copied().filter(|&row| row > first).collect();
+    if behind.is_empty() {
+        behind = split.text;
+    }
+    let dense = |rows: &Tensor| -> Result<Features> { Features::from_tensor(rows) };
+    let visual = dense(&gather(&alive.hidden, &split.visual)?)?;
+    let text = dense(&gather(&alive.hidden, &behind)?)?;
+    let whole = |matrix: Matrix<'_>| Rows::all(matrix).to_dense();
+    let raters = methods::SparseVlm::raters(&whole(visual.matrix()?), &whole(text.matrix()?));
+    Ok(raters.into_iter().map(|word| alive.slot(behind[word])).collect())
 }
 
 /// The pruner's choice; everything if the plan keeps as many as there are.
@@ -58,20 +138,30 @@ pub(super) fn choose(
     pruner: &dyn Pruner,
     cut: &Cut,
     seen: &Observed,
-    tokens: usize,
+    (tokens, family): (usize, Family),
     seconds: &mut Seconds,
 ) -> Result<Selection> {
     if cut.keep >= tokens {
         return Ok(Selection { kept: (0..tokens).collect(), ..Selection::default() });
     }
+    let competing = cut.among.unwrap_or(tokens).min(tokens);
+    let others = tokens - competing;
     let view = Stage2View {
         block: cut.block,
-        tokens,
+        tokens: competing,
+        family,
         features: seen.features.as_ref(),
         attention: seen.attention.as_deref(),
         text: seen.text.as_ref(),
+        keys: seen.keys.as_ref(),
+        text_keys: seen.text_keys.as_ref(),
     };
-    let selection = timed(&mut seconds.stage2_select, || pruner.after_block(&view, cut.keep))?;
-    check(pruner.name(), &selection, cut.keep, tokens)?;
+    let mut selection = timed(&mut seconds.stage2_select, || pruner.after_block(&view, cut.ask))?;
+    let count = Count::Exactly(cut.keep.saturating_sub(others));
+    check(pruner.name(), &selection, count, competing)?;
+    if !selection.sequence.is_empty() {
+        selection.sequence.extend(competing..tokens);
+    }
+    selection.kept.extend(competing..tokens);
     Ok(selection)
 }

@@ -7,7 +7,7 @@ use mico_vision::layout::VisualLayout;
 
 use super::gather;
 use crate::error::{Error, Result};
-use crate::pruner::{Features, Stage1Signals};
+use crate::pruner::Features;
 use crate::trace::{Seconds, timed};
 
 /// What the vision side gives for one image; rows in sequence order.
@@ -21,6 +21,9 @@ pub(crate) struct SeenImage {
     pub(crate) deepstack: Vec<Tensor>,
     pub(crate) features: Option<Features>,
     pub(crate) reliability: Option<Vec<f32>>,
+    /// Attention of an early block.
+    pub(crate) shallow: Option<Vec<f32>>,
+    pub(crate) keys: Option<Features>,
 }
 
 /// Which rows of the vision side, group by group in raster order, make the sequence.
@@ -35,11 +38,9 @@ struct Order {
 /// What to observe of an image, and how.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seeing<'a> {
-    pub(crate) signals: Stage1Signals,
+    pub(crate) taps: VisionTaps,
     /// For dumps alone.
     pub(crate) keep_pixels: bool,
-    /// Features are the vectors of all patches of a token instead of their mean.
-    pub(crate) joined: bool,
     /// Features are the embeddings themselves.
     pub(crate) projected: bool,
     /// Told how far the tower has come.
@@ -58,11 +59,7 @@ pub(crate) fn see(
         values: Tensor::from_vec(pixels, shape, model.decoder().device())?,
         grids: grids(&layout),
     };
-    let taps = VisionTaps {
-        features: how.signals.features && !how.projected,
-        reliability: how.signals.reliability,
-        joined: how.joined,
-    };
+    let taps = VisionTaps { features: how.taps.features && !how.projected, ..how.taps };
     let seen = timed(&mut seconds.vision, || model.encode_watched(&pixels, taps, how.watch))?;
     let kept_pixels = how.keep_pixels.then(|| pixels.values.clone());
     let order = Order::of(&layout, pixels.tokens());
@@ -82,20 +79,33 @@ pub(crate) fn see(
         deepstack,
         features: None,
         reliability: None,
+        shallow: None,
+        keys: None,
     };
     timed(&mut seconds.stage1, || {
-        if how.signals.features && how.projected {
+        if how.taps.features && how.projected {
             found.features = Some(Features::from_tensor(&found.embeds)?);
         }
+        let rows = |what, rows: &Tensor| {
+            order.check(what, rows)?;
+            Features::from_tensor(&order.arrange(&rows.to_dtype(DType::F32)?, None)?)
+        };
+        let numbers = |what, values: &Tensor| {
+            let column = values.to_dtype(DType::F32)?.unsqueeze(1)?;
+            order.check(what, &column)?;
+            Ok::<_, Error>(order.arrange(&column, None)?.flatten_all()?.to_vec1()?)
+        };
         if let Some(features) = &seen.features {
-            order.check("stage1.features", features)?;
-            let rows = order.arrange(&features.to_dtype(DType::F32)?, None)?;
-            found.features = Some(Features::from_tensor(&rows)?);
+            found.features = Some(rows("stage1.features", features)?);
+        }
+        if let Some(keys) = &seen.keys {
+            found.keys = Some(rows("stage1.keys", keys)?);
         }
         if let Some(reliability) = &seen.reliability {
-            let column = reliability.to_dtype(DType::F32)?.unsqueeze(1)?;
-            order.check("stage1.reliability", &column)?;
-            found.reliability = Some(order.arrange(&column, None)?.flatten_all()?.to_vec1()?);
+            found.reliability = Some(numbers("stage1.reliability", reliability)?);
+        }
+        if let Some(shallow) = &seen.shallow {
+            found.shallow = Some(numbers("stage1.reliability_shallow", shallow)?);
         }
         Ok::<(), Error>(())
     })?;

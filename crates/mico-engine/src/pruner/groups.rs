@@ -1,7 +1,7 @@
 //! Running a selector on each group of an image by itself, and planning what each group keeps.
 
 use mico_select::schedule::{Budget, OutOfRange, Schedule};
-use mico_select::{Inputs, Options, Selection, Selector, Tensor, select, split_budget};
+use mico_select::{Options, Selection, Selector, select, split_budget};
 use mico_vision::layout::VisualLayout;
 use rayon::prelude::*;
 
@@ -10,8 +10,29 @@ use crate::error::Result;
 
 /// `T` tokens of each image in one stage, split over its groups; of each frame of a video.
 pub(super) fn single_stage(request: &PlanRequest<'_>) -> Result<Vec<Share>> {
+    shares(request, |tokens| tokens)
+}
+
+/// `T` tokens of each image in one stage, its groups taken together; of each frame of a video.
+pub(super) fn whole_images(request: &PlanRequest<'_>) -> Result<Vec<Share>> {
+    if request.per_frame {
+        return single_stage(request);
+    }
     let share = |layout: &&VisualLayout| {
-        let Some(tokens) = below(request, layout)? else { return Ok(Share::Everything) };
+        Ok(below(request, layout)?.map_or(Share::Everything, Share::Image))
+    };
+    request.images.iter().map(share).collect()
+}
+
+/// `count(T)` tokens of each image, split over its groups; of each frame of a video.
+pub(super) fn shares(
+    request: &PlanRequest<'_>,
+    count: impl Fn(usize) -> usize,
+) -> Result<Vec<Share>> {
+    let share = |layout: &&VisualLayout| {
+        let Some(tokens) = below(request, layout)?.map(&count) else {
+            return Ok(Share::Everything);
+        };
         let sizes = layout.group_sizes();
         Ok(Share::Groups(if request.per_frame {
             sizes.into_iter().map(|size| tokens.min(size)).collect()
@@ -44,7 +65,7 @@ pub(super) fn two_stages(
 }
 
 /// The budget in tokens, if it is smaller than what it is a budget for.
-fn below(request: &PlanRequest<'_>, layout: &VisualLayout) -> Result<Option<usize>> {
+pub(super) fn below(request: &PlanRequest<'_>, layout: &VisualLayout) -> Result<Option<usize>> {
     let unit = unit(request, layout);
     let tokens = request.budget.tokens(unit)?;
     Ok((tokens < unit).then_some(tokens))
@@ -52,7 +73,7 @@ fn below(request: &PlanRequest<'_>, layout: &VisualLayout) -> Result<Option<usiz
 
 /// Visual tokens a budget is spent on: an image's, or those of the largest frame. Newlines count:
 /// a budget that pays for them too keeps the sequence as it is.
-fn unit(request: &PlanRequest<'_>, layout: &VisualLayout) -> usize {
+pub(super) fn unit(request: &PlanRequest<'_>, layout: &VisualLayout) -> usize {
     let frames = if request.per_frame { layout.groups().len().max(1) } else { 1 };
     layout.len().div_ceil(frames)
 }
@@ -62,47 +83,50 @@ pub(super) fn check_budget(budget: Budget) -> Result<()> {
     Ok(budget.tokens(1).map(|_| ())?)
 }
 
-/// Keeps `shares[g]` tokens of group `g`. Groups do not see each other, so the answer does not depend
-/// on how many run at once.
+/// Keeps what `share` asks for, each group by itself where it says so. `selector` gives the rule for a
+/// group by its number. Groups do not see each other, so the answer does not depend on how many run at
+/// once.
+pub(super) fn select_with<S: Selector>(
+    view: &Stage1View<'_>,
+    share: &Share,
+    seed: u64,
+    selector: impl Fn(usize) -> S + Sync,
+) -> Result<Selection> {
+    let (groups, counts) = match share {
+        Share::Everything => return Ok(everything(view.layout.len())),
+        Share::Groups(counts) => (view.members(), counts.clone()),
+        Share::Image(count) => {
+            let patches = (0..view.layout.len()).filter(|&t| view.layout.group_of(t).is_some());
+            (vec![patches.collect()], vec![*count])
+        }
+    };
+    let parts: Vec<Selection> = groups
+        .par_iter()
+        .zip(&counts)
+        .enumerate()
+        .map(|(group, (members, &count))| {
+            if count >= members.len() {
+                return Ok(everything(members.len()).among(members));
+            }
+            let signals = view.of(members);
+            let options = Options { seed: seed.wrapping_add(group as u64), ..Options::default() };
+            let picked = select(&selector(group), &signals.inputs()?, count, &options)?;
+            Ok(picked.among(members))
+        })
+        .collect::<Result<_>>()?;
+    let mut whole = Selection::default();
+    parts.into_iter().for_each(|part| whole.join(part));
+    Ok(whole.finish())
+}
+
+/// [`select_with`] the same rule for every group.
 pub(super) fn select_groups(
     selector: &dyn Selector,
     view: &Stage1View<'_>,
-    shares: &[usize],
+    share: &Share,
     seed: u64,
 ) -> Result<Selection> {
-    let members = view.members();
-    let parts: Vec<Vec<usize>> = members
-        .par_iter()
-        .zip(shares)
-        .enumerate()
-        .map(|(group, (members, &share))| {
-            if share >= members.len() {
-                return Ok(members.clone());
-            }
-            let space = view.projected.or(view.features);
-            let features = space.map(|features| features.rows(members));
-            let reliability: Option<Vec<f32>> =
-                view.reliability.map(|all| members.iter().map(|&token| all[token]).collect());
-            // A selector that looks at nothing still has to know how many there are.
-            let counted = vec![1.0; members.len()];
-            let mut inputs = Inputs::new();
-            if features.is_none() && reliability.is_none() {
-                inputs = inputs.with_vector(Tensor::Weights, &counted)?;
-            }
-            if let Some(features) = &features {
-                inputs = inputs.with(Tensor::Features, features.matrix()?);
-            }
-            if let Some(reliability) = &reliability {
-                inputs = inputs.with_vector(Tensor::Reliability, reliability)?;
-            }
-            let options = Options { seed: seed.wrapping_add(group as u64), ..Options::default() };
-            let picked = select(selector, &inputs, share, &options)?;
-            Ok(picked.kept.into_iter().map(|local| members[local]).collect())
-        })
-        .collect::<Result<_>>()?;
-    let mut kept: Vec<usize> = parts.into_iter().flatten().collect();
-    kept.sort_unstable();
-    Ok(Selection { kept, ..Selection::default() })
+    select_with(view, share, seed, |_| selector)
 }
 
 /// Every token of an image.

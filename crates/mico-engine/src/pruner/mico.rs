@@ -6,12 +6,13 @@ use mico_select::methods::{self, CoverageTerm};
 use mico_select::proxies::{Proxies, Relevance, Reliability};
 use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, select};
 
-use super::groups::{check_budget, everything, select_groups, two_stages};
+use super::groups::{check_budget, select_groups, two_stages};
 use super::{
-    Cut, Plan, PlanRequest, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View, Stage2Signals,
-    Stage2View, TextAttention,
+    Cut, HiddenSpace, Plan, PlanRequest, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View,
+    Stage2Signals, Stage2View, TextAttention,
 };
 use crate::error::Result;
+use crate::flops::SelectionSize;
 
 /// Stage 1 weighs tokens by norm and reliability, Stage 2 by norm and relevance; both keep the tokens
 /// that cover the weighted rest best. The factors can be exchanged for those of the ablations.
@@ -35,9 +36,12 @@ impl Mico {
     }
 
     pub(super) fn stage1_signals(&self) -> Stage1Signals {
-        let attention =
-            matches!(self.proxies.reliability, Reliability::IfGiven | Reliability::Attention);
-        Stage1Signals { features: true, reliability: attention, projected: false }
+        match self.proxies.reliability {
+            Reliability::IfGiven | Reliability::Attention => {
+                Stage1Signals::tower(&[Tensor::Features, Tensor::Reliability])
+            }
+            _ => Stage1Signals::tower(&[Tensor::Features]),
+        }
     }
 
     fn stage2_signals(&self, request: &PlanRequest<'_>) -> Stage2Signals {
@@ -49,7 +53,7 @@ impl Mico {
             Relevance::TextSimilarity | Relevance::InverseTextSimilarity => (None, true),
             Relevance::One => (None, false),
         };
-        Stage2Signals { features: true, attention, text }
+        Stage2Signals { features: Some(HiddenSpace::Residual), attention, text, keys: false }
     }
 
     /// The selector of one stage: the other stage's factor is 1.
@@ -75,20 +79,14 @@ impl Pruner for Mico {
                 keep += layout.len();
             }
         }
-        let block = request.policy.refine_layer;
-        let signals = self.stage2_signals(request);
-        let stage1 = Stage1Plan { signals: self.stage1_signals(), shares };
-        Ok(Plan { stage1: Some(stage1), cuts: vec![Cut { block, keep, signals }] })
+        let cut = Cut::new(request.policy.refine_layer, keep, self.stage2_signals(request));
+        let stage1 = Some(Stage1Plan::new(self.stage1_signals(), shares));
+        Ok(Plan { stage1, cuts: vec![cut], ..Plan::default() })
     }
 
     fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
-        match share {
-            Share::Everything => Ok(everything(view.layout.len())),
-            Share::Groups(counts) => {
-                let proxies = Proxies { relevance: Relevance::One, ..self.proxies };
-                select_groups(&self.selector(proxies), view, counts, 0)
-            }
-        }
+        let proxies = Proxies { relevance: Relevance::One, ..self.proxies };
+        select_groups(&self.selector(proxies), view, share, 0)
     }
 
     fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
@@ -103,5 +101,13 @@ impl Pruner for Mico {
             return Ok(select(&selector, &inputs, keep, &options)?);
         }
         Ok(select(&selector, &view.inputs()?, keep, &options)?)
+    }
+
+    fn stage1_flops(&self, size: &SelectionSize) -> f64 {
+        size.similarities() + size.greedy()
+    }
+
+    fn cut_flops(&self, size: &SelectionSize) -> f64 {
+        size.similarities() + size.greedy()
     }
 }

@@ -7,6 +7,7 @@ use mico_select::{Selection, Settings};
 use super::groups::{check_budget, single_stage};
 use super::{Mico, Plan, PlanRequest, Pruner, Share, Stage1Plan, Stage1View};
 use crate::error::Result;
+use crate::flops::SelectionSize;
 
 /// Keeps T tokens of each image before the decoder, chosen as MiCo's Stage 1 does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -28,12 +29,15 @@ impl Pruner for MicoS1 {
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
-        let shares = single_stage(request)?;
-        let stage1 = Stage1Plan { signals: self.mico.stage1_signals(), shares };
-        Ok(Plan { stage1: Some(stage1), cuts: Vec::new() })
+        let stage1 = Stage1Plan::new(self.mico.stage1_signals(), single_stage(request)?);
+        Ok(Plan { stage1: Some(stage1), ..Plan::default() })
     }
 
     fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
         self.mico.before_decoder(view, share)
+    }
+
+    fn stage1_flops(&self, size: &SelectionSize) -> f64 {
+        self.mico.stage1_flops(size)
     }
 }

@@ -4,30 +4,60 @@
 //! engine computes those signals and no others, shows them to the pruner, and carries its choice out.
 //! A pruner is one file and one line of [`PRUNERS`].
 
+mod accounting;
+mod apet;
+mod cdpruner;
+mod dart;
+mod fastv;
 mod groups;
+mod holov;
 mod mico;
 mod mico_s1;
+mod mmtok;
 mod none;
+mod plan;
 mod published;
+mod pyramiddrop;
 mod random;
+mod registry;
+mod signals;
+mod sparsevlm;
 mod view;
+mod visionzip;
+mod vscan;
 
+pub use apet::Apet;
+pub use cdpruner::CdPruner;
+pub use dart::Dart;
+pub use fastv::FastV;
+pub use holov::HoloV;
 pub use mico::Mico;
 pub use mico_s1::MicoS1;
+pub use mmtok::MmTok;
 pub use none::NoPruning;
+pub use plan::{Count, Cut, Plan, PlanRequest, PositionRule, Share, Stage1Plan};
 pub use published::Published;
+pub use pyramiddrop::PyramidDrop;
 pub use random::Random;
+pub use registry::{PRUNERS, Registered, by_name, by_spec, names};
+pub use signals::{FeatureSpace, HiddenSpace, Stage1Signals, Stage2Signals, TextAttention};
+pub use sparsevlm::SparseVlm;
 pub use view::{Features, Stage1View, Stage2View};
+pub use visionzip::VisionZip;
+pub use vscan::VScan;
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use mico_model::Normalisation;
+use mico_model::{Family, ModelConfig};
+use mico_select::Selection;
 use mico_select::schedule::{Budget, DEFAULT_POOL, Policy};
-use mico_select::{Selection, Settings};
 use mico_vision::layout::VisualLayout;
 
 use crate::error::{Error, Result};
+use crate::flops::SelectionSize;
+use crate::schedule::ModelSchedule;
+use crate::switches::Switches;
 
 /// A rule that drops visual tokens before and inside the decoder.
 pub trait Pruner: Send + Sync + Debug {
@@ -39,8 +69,15 @@ pub trait Pruner: Send + Sync + Debug {
         true
     }
 
-    /// How many tokens stay where, and what the pruner must see to choose them.
+    /// How many tokens stay where, and what the pruner must see to choose them. An error if the
+    /// method is not defined for the model, or cannot meet the budget.
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan>;
+
+    /// How many tokens of an image its choice before the decoder leaves.
+    fn leaves(&self, layout: &VisualLayout, share: &Share, family: Family) -> Result<Count> {
+        let _ = family;
+        Ok(Count::Exactly(share.asked(layout.len())))
+    }
 
     /// Chooses among one image's visual tokens before the decoder runs: as many of each group as the
     /// plan says. Indices are positions in the image's unpruned sequence.
@@ -49,104 +86,24 @@ pub trait Pruner: Send + Sync + Debug {
         Err(broken(self.name(), "plans a selection before the decoder and makes none"))
     }
 
-    /// Chooses `keep` of the visual tokens that are left after a block. Indices are places among those.
-    fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
-        let _ = (view, keep);
+    /// Chooses `ask` of the visual tokens that are left after a block. Indices are places among those.
+    fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {
+        let _ = (view, ask);
         Err(broken(self.name(), "plans a selection inside the decoder and makes none"))
     }
-}
 
-/// What a plan is made for.
-#[derive(Debug, Clone, Copy)]
-pub struct PlanRequest<'a> {
-    /// The images' unpruned sequences and their groups.
-    pub images: &'a [&'a VisualLayout],
-    /// Tokens per image, or per frame.
-    pub budget: Budget,
-    /// How the family turns a budget into counts.
-    pub policy: Policy,
-    /// Whether the images are videos, whose budgets are per frame.
-    pub per_frame: bool,
-    /// Stage-1 pool as a multiple of the budget.
-    pub pool: usize,
-    /// How text-to-visual attention is normalised.
-    pub relevance: Normalisation,
-}
+    /// FLOPs of the choice among one group of tokens before the decoder, counted dense: what the
+    /// rule's definition multiplies and compares, whatever an implementation saves.
+    fn stage1_flops(&self, size: &SelectionSize) -> f64 {
+        let _ = size;
+        0.0
+    }
 
-/// A pruner's plan for one request.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Plan {
-    /// The selection before the decoder, if there is one.
-    pub stage1: Option<Stage1Plan>,
-    /// Selections after decoder blocks, in ascending order of block.
-    pub cuts: Vec<Cut>,
-}
-
-/// The selection before the decoder.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stage1Plan {
-    /// What the pruner needs to see.
-    pub signals: Stage1Signals,
-    /// What stays of each image.
-    pub shares: Vec<Share>,
-}
-
-/// What stays of one image.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Share {
-    /// The whole sequence, tokens that belong to no group included.
-    Everything,
-    /// This many of each group; tokens that belong to no group go.
-    Groups(Vec<usize>),
-}
-
-/// What can be observed before the decoder.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stage1Signals {
-    /// Features of the selected vision layer, before the projector.
-    pub features: bool,
-    /// The attention each visual token receives in the tower: from the class token where there is
-    /// one, else the mean over all.
-    pub reliability: bool,
-    /// Embeddings as the decoder would take them; a rule that asks for these gets them as its
-    /// features.
-    pub projected: bool,
-}
-
-impl Stage1Signals {
-    /// Everything the vision side itself observes.
-    pub const OBSERVED: Self = Self { features: true, reliability: true, projected: false };
-}
-
-/// A selection after a decoder block.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Cut {
-    /// The block after which tokens go, counted from 1.
-    pub block: usize,
-    /// Visual tokens that stay, over all images.
-    pub keep: usize,
-    /// What the pruner needs to see.
-    pub signals: Stage2Signals,
-}
-
-/// What can be observed at a decoder block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Stage2Signals {
-    /// The block's output at the visual tokens.
-    pub features: bool,
-    /// Attention of the block to the visual tokens.
-    pub attention: Option<TextAttention>,
-    /// The block's output at the text tokens.
-    pub text: bool,
-}
-
-/// Whose attention to the visual tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TextAttention {
-    /// The mean over heads and all text tokens of the prompt.
-    Mean(Normalisation),
-    /// The mean over heads of the last prompt token's.
-    LastToken,
+    /// The same of the choice after a decoder block.
+    fn cut_flops(&self, size: &SelectionSize) -> f64 {
+        let _ = size;
+        0.0
+    }
 }
 
 /// A pruner and how far it goes, for one request.
@@ -156,7 +113,9 @@ pub struct Pruning {
     pub pruner: Arc<dyn Pruner>,
     /// Tokens per image.
     pub budget: Budget,
-    /// Refinement block K from 1, in place of the model's own.
+    /// Whether counts are the authors' own for that budget.
+    pub authors: bool,
+    /// Refinement block K from 1, in place of the model's or the method's own.
     pub refine_layer: Option<usize>,
     /// Stage-1 pool as a multiple of the budget.
     pub pool: usize,
@@ -173,70 +132,39 @@ impl Pruning {
         Self::new(Arc::new(Mico::default()), budget)
     }
 
-    /// A rule with the model's own refinement block and the default pool.
+    /// A rule with its own block and the default pool.
     pub fn new(pruner: Arc<dyn Pruner>, budget: Budget) -> Self {
-        Self { pruner, budget, refine_layer: None, pool: DEFAULT_POOL }
+        Self { pruner, budget, authors: false, refine_layer: None, pool: DEFAULT_POOL }
     }
-}
 
-/// A pruner as the registry knows it.
-#[derive(Debug, Clone, Copy)]
-pub struct Registered {
-    /// The name on the command line.
-    pub name: &'static str,
-    /// What it does, in a line.
-    pub about: &'static str,
-    build: fn(&mut Settings) -> Result<Arc<dyn Pruner>>,
-}
-
-/// Every pruner.
-pub const PRUNERS: &[Registered] = &[
-    Registered {
-        name: "mico",
-        about: "weighted coverage in two stages (MiCo)",
-        build: Mico::build,
-    },
-    Registered { name: "mico-s1", about: "MiCo's first stage alone", build: MicoS1::build },
-    Registered {
-        name: "divprune",
-        about: "embeddings far from one another, before the decoder (DivPrune)",
-        build: Published::divprune,
-    },
-    Registered {
-        name: "vispruner",
-        about: "attention, then distinct features, before the decoder (VisPruner)",
-        build: Published::vispruner,
-    },
-    Registered {
-        name: "scope",
-        about: "coverage gain times attention, before the decoder (SCOPE)",
-        build: Published::scope,
-    },
-    Registered { name: "random", about: "chance, before the decoder", build: Random::build },
-    Registered { name: "none", about: "the model untouched", build: NoPruning::build },
-];
-
-/// The pruner called `name`, with its settings.
-///
-/// ```
-/// use mico_select::Settings;
-/// use mico_engine::pruner::by_name;
-/// assert_eq!(by_name("mico", Settings::default())?.name(), "mico");
-/// let error = by_name("mica", Settings::default()).unwrap_err();
-/// assert!(error.to_string().contains("mico-s1"));
-/// # Ok::<(), mico_engine::Error>(())
-/// ```
-pub fn by_name(name: &str, mut settings: Settings) -> Result<Arc<dyn Pruner>> {
-    let Some(found) = PRUNERS.iter().find(|pruner| pruner.name == name) else {
-        let known: Vec<&str> = PRUNERS.iter().map(|pruner| pruner.name).collect();
-        let known = known.join(", ");
-        return Err(Error::Unknown { what: "method", found: name.into(), known });
-    };
-    let pruner = (found.build)(&mut settings)?;
-    settings.finish(name)?;
-    Ok(pruner)
+    /// The rule's plan for images of these layouts on a model; no weights are needed.
+    pub fn plan(
+        &self,
+        config: &ModelConfig,
+        schedule: &ModelSchedule,
+        switches: &Switches,
+        images: &[&VisualLayout],
+    ) -> Result<Plan> {
+        let refine_layer = self.refine_layer.unwrap_or(schedule.policy.refine_layer);
+        self.pruner.plan(&PlanRequest {
+            config,
+            images,
+            budget: self.budget,
+            authors: self.authors,
+            policy: Policy { refine_layer, ..schedule.policy },
+            refine_layer: self.refine_layer,
+            per_frame: schedule.per_frame,
+            pool: self.pool,
+            relevance: switches.relevance(config.family),
+        })
+    }
 }
 
 fn broken(pruner: &'static str, message: &str) -> Error {
     Error::Pruner { pruner, message: message.into() }
+}
+
+/// A method that the model gives no ground for.
+fn refused(pruner: &'static str, reason: impl Into<String>) -> Error {
+    Error::Refused { pruner, reason: reason.into() }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mico_select::{Selection, Settings, methods};
 
-use super::groups::{check_budget, everything, select_groups, single_stage};
+use super::groups::{check_budget, select_groups, single_stage};
 use super::{Plan, PlanRequest, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View};
 use crate::error::Result;
 
@@ -30,18 +30,12 @@ impl Pruner for Random {
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
-        let signals = Stage1Signals::default();
-        let stage1 = Stage1Plan { signals, shares: single_stage(request)? };
-        Ok(Plan { stage1: Some(stage1), cuts: Vec::new() })
+        let stage1 = Stage1Plan::new(Stage1Signals::default(), single_stage(request)?);
+        Ok(Plan { stage1: Some(stage1), ..Plan::default() })
     }
 
     fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
-        match share {
-            Share::Everything => Ok(everything(view.layout.len())),
-            Share::Groups(counts) => {
-                let seed = self.seed ^ (view.image as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-                select_groups(&methods::Random, view, counts, seed)
-            }
-        }
+        let seed = self.seed ^ (view.image as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        select_groups(&methods::Random, view, share, seed)
     }
 }

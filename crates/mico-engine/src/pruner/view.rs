@@ -1,5 +1,6 @@
 //! What a pruner gets to see: the signals it declared, and nothing else.
 
+use mico_model::Family;
 use mico_select::{Inputs, Matrix, Tensor};
 use mico_vision::layout::VisualLayout;
 
@@ -52,27 +53,26 @@ impl Features {
 pub struct Stage1View<'a> {
     /// Number of the image, counted through the session.
     pub image: usize,
-    /// Its sequence and groups.
+    /// The model's family.
+    pub family: Family,
+    /// The image's sequence and groups.
     pub layout: &'a VisualLayout,
-    pub(crate) features: Option<&'a Features>,
-    pub(crate) reliability: Option<&'a [f32]>,
-    pub(crate) projected: Option<&'a Features>,
+    /// The signals by name: one row or number for each token, or one row for each word.
+    pub(crate) rows: &'a [(Tensor, &'a Features)],
+    pub(crate) vectors: &'a [(Tensor, &'a [f32])],
 }
 
 impl<'a> Stage1View<'a> {
-    /// Features of the vision tower.
-    pub fn features(&self) -> Result<&'a Features> {
-        self.features.ok_or_else(|| undeclared("stage1.features"))
+    /// A signal that has a row of numbers for each token (or word).
+    pub fn rows(&self, tensor: Tensor) -> Result<&'a Features> {
+        let found = self.rows.iter().find(|(name, _)| *name == tensor);
+        found.map(|&(_, rows)| rows).ok_or_else(|| undeclared("stage1", tensor))
     }
 
-    /// The class token's attention.
-    pub fn reliability(&self) -> Result<&'a [f32]> {
-        self.reliability.ok_or_else(|| undeclared("stage1.reliability"))
-    }
-
-    /// Embeddings as the decoder would take them.
-    pub fn projected(&self) -> Result<&'a Features> {
-        self.projected.ok_or_else(|| undeclared("visual_embeds"))
+    /// A signal that has a number for each token.
+    pub fn vector(&self, tensor: Tensor) -> Result<&'a [f32]> {
+        let found = self.vectors.iter().find(|(name, _)| *name == tensor);
+        found.map(|&(_, values)| values).ok_or_else(|| undeclared("stage1", tensor))
     }
 
     /// Positions of each group's tokens in the sequence, ascending.
@@ -85,6 +85,46 @@ impl<'a> Stage1View<'a> {
         }
         members
     }
+
+    /// The signals of some tokens.
+    pub(super) fn of(&self, members: &[usize]) -> GroupSignals {
+        let own = |&(tensor, rows): &(Tensor, &Features)| {
+            (tensor, if tensor == Tensor::Text { rows.clone() } else { rows.rows(members) })
+        };
+        let values = |&(tensor, values): &(Tensor, &[f32])| {
+            (tensor, members.iter().map(|&token| values[token]).collect())
+        };
+        GroupSignals {
+            rows: self.rows.iter().map(own).collect(),
+            vectors: self.vectors.iter().map(values).collect(),
+            // A selector that looks at nothing still has to know how many there are.
+            counted: vec![1.0; members.len()],
+        }
+    }
+}
+
+/// The signals of one group of tokens.
+pub(super) struct GroupSignals {
+    rows: Vec<(Tensor, Features)>,
+    vectors: Vec<(Tensor, Vec<f32>)>,
+    counted: Vec<f32>,
+}
+
+impl GroupSignals {
+    /// As a selector reads them.
+    pub(super) fn inputs(&self) -> Result<Inputs<'_>> {
+        let mut inputs = Inputs::new();
+        if self.rows.is_empty() && self.vectors.is_empty() {
+            inputs = inputs.with_vector(Tensor::Weights, &self.counted)?;
+        }
+        for (tensor, rows) in &self.rows {
+            inputs = inputs.with(*tensor, rows.matrix()?);
+        }
+        for (tensor, values) in &self.vectors {
+            inputs = inputs.with_vector(*tensor, values)?;
+        }
+        Ok(inputs)
+    }
 }
 
 /// The visual tokens left after a decoder block, in sequence order over all images.
@@ -94,30 +134,39 @@ pub struct Stage2View<'a> {
     pub block: usize,
     /// Number of visual tokens.
     pub tokens: usize,
+    /// The model's family.
+    pub family: Family,
     pub(crate) features: Option<&'a Features>,
     pub(crate) attention: Option<&'a [f32]>,
     pub(crate) text: Option<&'a Features>,
+    pub(crate) keys: Option<&'a Features>,
+    pub(crate) text_keys: Option<&'a Features>,
 }
 
 impl<'a> Stage2View<'a> {
     /// The block's output at the visual tokens.
     pub fn features(&self) -> Result<&'a Features> {
-        self.features.ok_or_else(|| undeclared("stage2.features"))
+        self.features.ok_or_else(|| undeclared("stage2", Tensor::Features))
     }
 
     /// The attention declared, one value per visual token.
     pub fn attention(&self) -> Result<&'a [f32]> {
-        self.attention.ok_or_else(|| undeclared("stage2.relevance"))
+        self.attention.ok_or_else(|| undeclared("stage2", Tensor::Relevance))
     }
 
     /// Everything observed, as a selector reads it.
     pub fn inputs(&self) -> Result<Inputs<'a>> {
         let mut inputs = Inputs::new();
-        if let Some(features) = self.features {
-            inputs = inputs.with(Tensor::Features, features.matrix()?);
-        }
-        if let Some(text) = self.text {
-            inputs = inputs.with(Tensor::Text, text.matrix()?);
+        let rows = [
+            (Tensor::Features, self.features),
+            (Tensor::Text, self.text),
+            (Tensor::Keys, self.keys),
+            (Tensor::TextKeys, self.text_keys),
+        ];
+        for (tensor, rows) in rows {
+            if let Some(rows) = rows {
+                inputs = inputs.with(tensor, rows.matrix()?);
+            }
         }
         if let Some(attention) = self.attention {
             inputs = inputs.with_vector(Tensor::Relevance, attention)?;
@@ -126,6 +175,7 @@ impl<'a> Stage2View<'a> {
     }
 }
 
-fn undeclared(signal: &str) -> Error {
-    Error::Pruner { pruner: "unnamed", message: format!("reads {signal} without declaring it") }
+fn undeclared(stage: &str, tensor: Tensor) -> Error {
+    let message = format!("reads {stage}.{tensor} without declaring it");
+    Error::Pruner { pruner: "unnamed", message }
 }

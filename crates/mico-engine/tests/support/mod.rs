@@ -95,6 +95,7 @@ impl Case {
             request.pruning = Pruning {
                 pruner: Arc::new(Mico::default()),
                 budget: Budget::Tokens(number(&run["budget"])),
+                authors: false,
                 refine_layer: Some(number(&run["refine_layer"])),
                 pool: number(&run["pool"]),
             };

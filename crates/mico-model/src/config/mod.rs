@@ -71,6 +71,11 @@ impl Family {
             Self::LlavaVideo => "llava_video",
         }
     }
+
+    /// Whether it is one of the Qwen models, which take images at their own resolution.
+    pub fn is_qwen(self) -> bool {
+        matches!(self, Self::Qwen25Vl | Self::Qwen3Vl | Self::Qwen35)
+    }
 }
 
 /// The number format the checkpoint says its weights are in.

@@ -50,7 +50,19 @@ impl Block {
         Ok((self.finish(hidden, &mixed)?, tapped))
     }
 
-    /// The same for the last token's output alone, `[1, d]`; all tokens enter the cache.
+    /// Queries and keys of the tokens as the block would use them; its cache stays as it is.
+    pub(super) fn peek(
+        &self,
+        hidden: &Tensor,
+        positions: &Positions,
+        rows: &[u32],
+        rotary: bool,
+    ) -> Result<Option<Tapped>> {
+        let x = self.input_norm.forward(hidden)?;
+        self.mixer.peek(Mixed { x: &x, positions }, rows, rotary)
+    }
+
+    /// [`Self::forward`] for the last token's output alone, `[1, d]`; all tokens enter the cache.
     pub(super) fn forward_last(
         &self,
         hidden: &Tensor,

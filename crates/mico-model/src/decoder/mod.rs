@@ -11,7 +11,7 @@ mod mlp;
 mod tap;
 
 pub use deepstack::DeepStack;
-pub use tap::{QkTap, Tap};
+pub use tap::{Peek, QkTap, Tap};
 
 use std::ops::Range;
 
@@ -26,6 +26,7 @@ use crate::norm::RmsNorm;
 use crate::rope::{Position, Positions};
 use crate::weights::{Builder, LinearShape};
 use block::{Block, rms_norm};
+use mixer::Tapped;
 
 /// Embedding table, blocks, final norm and output head.
 #[derive(Debug)]
@@ -201,6 +202,33 @@ impl Decoder {
             };
         }
         Ok(RunOutput { hidden, taps: found.into_iter().flatten().collect() })
+    }
+
+    /// Queries and keys that a block would use for these tokens, without running it: its norm,
+    /// projections and rotary embedding alone. Nothing enters a cache.
+    pub fn peek(&self, peek: &Peek, tokens: Tokens<'_>, caches: &Caches) -> Result<QkTap> {
+        let Peek { block, ref query_rows, rotary } = *peek;
+        self.check(&(block..block + 1), tokens, caches)?;
+        Tap { block, query_rows: query_rows.clone() }
+            .check(&(block..block + 1), tokens.positions.len())?;
+        self.check_attention(block)?;
+        let hidden = tokens.hidden.to_dtype(self.compute)?.contiguous()?;
+        let seen = self.blocks[block].peek(&hidden, tokens.positions, query_rows, rotary)?;
+        let Some(Tapped { q, k }) = seen else {
+            return Err(Error::input("peek", format!("block #{} has no attention", block + 1)));
+        };
+        let cached = if rotary { caches.get(block)? } else { None };
+        let (earlier, k) = match cached {
+            Some((keys, _)) => (keys.dim(1)?, Tensor::cat(&[&keys, &k], 1)?),
+            None => (0, k),
+        };
+        let query_index = query_rows.iter().map(|&row| earlier + row as usize).collect();
+        Ok(QkTap { block, q, k, query_index, earlier })
+    }
+
+    /// The final norm of the given rows of the residual stream.
+    pub fn normed(&self, hidden: &Tensor) -> Result<Tensor> {
+        self.norm.forward(hidden)
     }
 
     /// Runs the blocks from `start` to the last and gives the last token's output alone, `[1, d]`:

@@ -16,6 +16,18 @@ pub struct Tap {
     pub query_rows: Vec<u32>,
 }
 
+/// A request to look at a block before it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peek {
+    /// The block, 0-based; it must have full attention.
+    pub block: usize,
+    /// Rows of the hidden states whose queries are wanted.
+    pub query_rows: Vec<u32>,
+    /// Whether queries and keys are rotated. If not, the keys of earlier turns, which a cache holds
+    /// rotated, are left out.
+    pub rotary: bool,
+}
+
 /// What a tap saw: after the block's own norm, projection, q/k norm and rotary embedding.
 #[derive(Debug, Clone)]
 pub struct QkTap {

@@ -1,8 +1,8 @@
 //! InternVL3: an `InternViT` tower, patches shuffled into channels, a projector behind a norm.
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
-use super::{VisionSide, check_views, mean_of, patch_means, single};
+use super::{VisionSide, check_views, patch_means, single, token_means};
 use crate::checkpoint::Part;
 use crate::config::InternVision;
 use crate::error::Result;
@@ -51,14 +51,14 @@ impl VisionSide for InternVl {
     fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
         let side = self.config.side();
         check_views(pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(&pixels.values, taps.reliability, watch)?;
+        let seen = self.tower.forward(&pixels.values, taps.attention, watch)?;
         let (tiles, patches, width) = seen.features.dims3()?;
         let order = self.order();
         let joined = self.config.shuffle * self.config.shuffle;
-        let index: Vec<u32> = (0..tiles)
+        let index_of: Vec<u32> = (0..tiles)
             .flat_map(|tile| order.iter().map(move |&patch| (tile * patches + patch) as u32))
             .collect();
-        let index = Tensor::new(index, seen.features.device())?;
+        let index = Tensor::new(index_of.as_slice(), seen.features.device())?;
         let rows = seen.features.flatten(0, 1)?.index_select(&index, 0)?;
         let shuffled = rows.reshape((tiles * side * side, joined * width))?;
         let features = match (taps.features, taps.joined) {
@@ -66,23 +66,23 @@ impl VisionSide for InternVl {
             (true, true) => Some(shuffled.clone()),
             (true, false) => Some(patch_means(&rows, joined)?),
         };
-        let reliability = match seen.attention {
-            Some(attention) => {
-                let tiles = attention.to_vec2::<f32>()?;
-                let tokens: Vec<f32> = tiles
-                    .iter()
-                    .flat_map(|tile| {
-                        order.chunks_exact(joined).map(|token| {
-                            mean_of(&token.iter().map(|&patch| tile[patch]).collect::<Vec<_>>())
-                        })
-                    })
-                    .collect();
-                let count = tokens.len();
-                Some(Tensor::from_vec(tokens, count, &Device::Cpu)?)
+        let means = |views: Option<Tensor>| match views {
+            Some(views) => {
+                let flat: Vec<f32> = views.flatten_all()?.to_vec1()?;
+                let arranged: Vec<f32> = index_of.iter().map(|&row| flat[row as usize]).collect();
+                token_means(&arranged, joined).map(Some)
+            }
+            None => Ok(None),
+        };
+        let (reliability, shallow) = (means(seen.attention)?, means(seen.shallow)?);
+        let keys = match seen.keys {
+            Some(keys) => {
+                let index = Tensor::new(index_of, keys.device())?;
+                Some(patch_means(&keys.flatten(0, 1)?.index_select(&index, 0)?, joined)?)
             }
             None => None,
         };
-        Ok(Encoded { features, reliability, states: vec![shuffled] })
+        Ok(Encoded { features, reliability, shallow, keys, states: vec![shuffled] })
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {

@@ -41,11 +41,14 @@ impl VisionSide for Llava {
     fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
         let side = self.tower.config().grid();
         check_views(pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(&pixels.values, taps.reliability, watch)?;
+        let seen = self.tower.forward(&pixels.values, taps.attention, watch)?;
         let rows = seen.features.flatten(0, 1)?;
+        let flat = |views: Option<Tensor>| views.map(|views| views.flatten_all()).transpose();
         Ok(Encoded {
             features: taps.features.then(|| rows.clone()),
-            reliability: seen.attention.map(|rows| rows.flatten_all()).transpose()?,
+            reliability: flat(seen.attention)?,
+            shallow: flat(seen.shallow)?,
+            keys: seen.keys.map(|views| views.flatten(0, 1)).transpose()?,
             states: vec![rows],
         })
     }
@@ -53,5 +56,9 @@ impl VisionSide for Llava {
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {
         let embeds = self.projector.forward(single(encoded)?)?;
         Ok(Embedded { embeds, deepstack: Vec::new(), newline: self.newline.clone() })
+    }
+
+    fn project(&self, features: &Tensor) -> Result<Option<Tensor>> {
+        self.projector.forward(features).map(Some)
     }
 }

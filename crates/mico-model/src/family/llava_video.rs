@@ -1,7 +1,7 @@
 //! LLaVA-Video: a SigLIP tower without its last block, a projector on all patches, and the mean of
 //! each square of patches as a visual token.
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
 use super::{VisionSide, check_views, single};
 use crate::checkpoint::Part;
@@ -53,14 +53,19 @@ impl VisionSide for LlavaVideo {
     fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
         let side = self.config.side();
         check_views(pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(&pixels.values, taps.reliability, watch)?;
+        let seen = self.tower.forward(&pixels.values, taps.attention, watch)?;
         let features = taps.features.then(|| self.pool(&seen.features)).transpose()?;
-        let reliability = match seen.attention {
-            Some(attention) => Some(self.pool(&attention.unsqueeze(2)?)?.flatten_all()?),
-            None => None,
+        let pooled = |frames: Option<Tensor>| match frames {
+            Some(frames) => Ok(Some(self.pool(&frames.unsqueeze(2)?)?.flatten_all()?)),
+            None => Ok::<_, crate::error::Error>(None),
         };
-        let reliability = reliability.map(|r| r.to_device(&Device::Cpu)).transpose()?;
-        Ok(Encoded { features, reliability, states: vec![seen.features] })
+        Ok(Encoded {
+            features,
+            reliability: pooled(seen.attention)?,
+            shallow: pooled(seen.shallow)?,
+            keys: seen.keys.map(|keys| self.pool(&keys)).transpose()?,
+            states: vec![seen.features],
+        })
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {

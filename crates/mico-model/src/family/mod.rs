@@ -10,7 +10,7 @@ mod qwen;
 
 use std::fmt::Debug;
 
-use candle_core::Tensor;
+use candle_core::{Device, Tensor};
 
 use crate::config::{ModelConfig, VisionConfig};
 use crate::error::{Error, Result};
@@ -24,6 +24,13 @@ pub trait VisionSide: Debug + Send + Sync {
 
     /// Projects or merges what the tower gave into the decoder's space.
     fn embed(&self, encoded: &Encoded) -> Result<Embedded>;
+
+    /// Brings rows of Stage-1 features into the decoder's space, for families whose projector takes
+    /// visual tokens one by one as the tower gives them; `None` for the others.
+    fn project(&self, features: &Tensor) -> Result<Option<Tensor>> {
+        let _ = features;
+        Ok(None)
+    }
 }
 
 /// Builds the vision side a configuration describes.
@@ -72,6 +79,13 @@ fn single(encoded: &Encoded) -> Result<&Tensor> {
 fn patch_means(rows: &Tensor, joined: usize) -> Result<Tensor> {
     let (count, width) = rows.dims2()?;
     Ok(rows.reshape((count / joined, joined, width))?.mean(1)?)
+}
+
+/// One number per visual token, on the CPU: means of each `joined` successive values.
+fn token_means(values: &[f32], joined: usize) -> Result<Tensor> {
+    let tokens: Vec<f32> = values.chunks_exact(joined).map(mean_of).collect();
+    let count = tokens.len();
+    Ok(Tensor::from_vec(tokens, count, &Device::Cpu)?)
 }
 
 fn mean_of(values: &[f32]) -> f32 {

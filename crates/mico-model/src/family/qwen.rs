@@ -1,9 +1,9 @@
 //! Qwen2.5-VL, Qwen3-VL and Qwen3.5: a tower for images at their own resolution and a merger that
 //! joins the patches of a visual token; Qwen3-VL adds one merger for each DeepStack layer.
 
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
 
-use super::{VisionSide, mean_of, patch_means};
+use super::{VisionSide, patch_means, token_means};
 use crate::checkpoint::Part;
 use crate::config::{Activation, QwenTowerKind, QwenVision};
 use crate::error::{Error, Result};
@@ -101,17 +101,15 @@ impl Qwen {
 
 impl VisionSide for Qwen {
     fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
-        let seen = self.tower.forward(pixels, taps.reliability, watch)?;
+        let seen = self.tower.forward(pixels, taps.attention, watch)?;
         let joined = self.tower.config().joined();
         let features = taps.features.then(|| patch_means(&seen.hidden, joined)).transpose()?;
-        let reliability = seen.attention.map(|patches| {
-            let tokens: Vec<f32> = patches.chunks_exact(joined).map(mean_of).collect();
-            let count = tokens.len();
-            Tensor::from_vec(tokens, count, &Device::Cpu)
-        });
+        let means = |patches: Option<Vec<f32>>| patches.map(|p| token_means(&p, joined)).transpose();
+        let (reliability, shallow) = (means(seen.attention)?, means(seen.shallow)?);
+        let keys = seen.keys.map(|patches| patch_means(&patches, joined)).transpose()?;
         let mut states = vec![seen.hidden];
         states.extend(seen.deepstack);
-        Ok(Encoded { features, reliability: reliability.transpose()?, states })
+        Ok(Encoded { features, reliability, shallow, keys, states })
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {
@@ -134,12 +132,14 @@ impl VisionSide for Qwen {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use candle_core::Device;
 
     #[test]
     fn a_token_is_the_mean_of_its_patches() {
         let rows = Tensor::arange(0.0_f32, 16.0, &Device::Cpu).unwrap().reshape((8, 2)).unwrap();
         let found = patch_means(&rows, 4).unwrap();
         assert_eq!(found.to_vec2::<f32>().unwrap(), [[3.0, 4.0], [11.0, 12.0]]);
-        assert_eq!(mean_of(&[1.0, 2.0, 3.0, 6.0]), 3.0);
+        let found = token_means(&[1.0, 2.0, 3.0, 6.0], 4).unwrap();
+        assert_eq!(found.to_vec1::<f32>().unwrap(), [3.0]);
     }
 }

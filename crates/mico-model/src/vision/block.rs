@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 
 use crate::attention::{AttentionInput, attention};
 use crate::checkpoint::Part;
@@ -118,8 +118,19 @@ pub(crate) struct Mixing<'a> {
     pub(crate) spans: &'a [Range<usize>],
     /// Cosines and sines `[n, head width / 2]` for towers that rotate queries and keys.
     pub(crate) rotary: Option<(&'a Tensor, &'a Tensor)>,
-    /// What to observe.
+    /// Whose attention to observe.
     pub(crate) observe: Option<Observe>,
+    /// Whether to observe the keys.
+    pub(crate) keys: bool,
+}
+
+/// What a block let see.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    /// The attention each token receives within its span.
+    pub(crate) attention: Option<Vec<f32>>,
+    /// Keys `[n, head width]` before they are rotated, mean over heads.
+    pub(crate) keys: Option<Tensor>,
 }
 
 /// The weights of a block.
@@ -181,13 +192,8 @@ impl VisionBlock {
         Ok(Self { heads, norms, qkv, output, mlp, scales })
     }
 
-    /// Runs the block on `[n, d]`. What was observed is one number per token: the attention it
-    /// receives within its span.
-    pub(crate) fn forward(
-        &self,
-        hidden: &Tensor,
-        mixing: Mixing<'_>,
-    ) -> Result<(Tensor, Option<Vec<f32>>)> {
+    /// Runs the block on `[n, d]`.
+    pub(crate) fn forward(&self, hidden: &Tensor, mixing: Mixing<'_>) -> Result<(Tensor, Seen)> {
         let (mixed, seen) = self.mix(&self.norms[0].forward(hidden)?, mixing)?;
         let hidden = (hidden + self.scaled(0, self.output.forward(&mixed)?)?)?;
         let x = self.norms[1].forward(&hidden)?;
@@ -209,7 +215,7 @@ impl VisionBlock {
         }
     }
 
-    fn mix(&self, x: &Tensor, mixing: Mixing<'_>) -> Result<(Tensor, Option<Vec<f32>>)> {
+    fn mix(&self, x: &Tensor, mixing: Mixing<'_>) -> Result<(Tensor, Seen)> {
         let (rows, width) = x.dims2()?;
         let [q, k, v] = match &self.qkv {
             Qkv::Split([q, k, v]) => [q.forward(x)?, k.forward(x)?, v.forward(x)?],
@@ -219,6 +225,7 @@ impl VisionBlock {
                 [part(0)?, part(1)?, part(2)?]
             }
         };
+        let keys = mixing.keys.then(|| self.head_means(&k)).transpose()?;
         let turn = |x: &Tensor| match mixing.rotary {
             Some((cos, sin)) => ops::rotate_heads(x, self.heads, cos, sin),
             None => ops::split_heads(x, self.heads),
@@ -240,6 +247,13 @@ impl VisionBlock {
             }
         }
         let mixed = if mixed.len() == 1 { mixed.swap_remove(0) } else { Tensor::cat(&mixed, 0)? };
-        Ok((mixed, seen))
+        Ok((mixed, Seen { attention: seen, keys }))
+    }
+
+    /// Mean over the heads of `[n, d]`.
+    fn head_means(&self, x: &Tensor) -> Result<Tensor> {
+        let (rows, width) = x.dims2()?;
+        let split = x.to_dtype(DType::F32)?.reshape((rows, self.heads, width / self.heads))?;
+        Ok(split.mean(1)?)
     }
 }

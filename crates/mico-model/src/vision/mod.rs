@@ -53,16 +53,31 @@ impl Pixels {
 pub struct VisionTaps {
     /// Stage-1 features: what the tower says of each visual token before it is projected.
     pub features: bool,
-    /// Reliability: the attention each visual token receives.
-    pub reliability: bool,
     /// Where a visual token joins several patches, features are their vectors side by side instead
     /// of the mean (InternVL alone offers it).
     pub joined: bool,
+    /// What to observe of the attention.
+    pub attention: AttentionTaps,
 }
 
 impl VisionTaps {
     /// Everything.
-    pub const ALL: Self = Self { features: true, reliability: true, joined: false };
+    pub const ALL: Self = Self {
+        features: true,
+        joined: false,
+        attention: AttentionTaps { deep: true, shallow: true, keys: true },
+    };
+}
+
+/// What to observe of a tower's attention.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AttentionTaps {
+    /// Reliability: the attention each visual token receives in the last block that runs.
+    pub deep: bool,
+    /// The same in an early block.
+    pub shallow: bool,
+    /// Keys of the last block that runs.
+    pub keys: bool,
 }
 
 /// What a tower saw in one image.
@@ -74,6 +89,11 @@ pub struct Encoded {
     /// Reliability `[n]` in f32, present when asked for: softmax probabilities, mean over heads,
     /// not renormalised.
     pub reliability: Option<Tensor>,
+    /// The same of an early block, present when asked for.
+    pub shallow: Option<Tensor>,
+    /// Attention keys `[n, head width]`, mean over heads (and over the patches of a token), present
+    /// when asked for.
+    pub keys: Option<Tensor>,
     /// The tower's own output, as the family's second step wants it.
     pub states: Vec<Tensor>,
 }

@@ -12,7 +12,7 @@ use super::block::{
     BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
 };
 use super::windows::windows;
-use super::{Grid, Pixels, Watch};
+use super::{AttentionTaps, Grid, Pixels, Watch};
 use crate::checkpoint::Part;
 use crate::config::{QwenTowerKind, QwenVision};
 use crate::error::{Error, Result};
@@ -43,6 +43,11 @@ pub struct QwenOutput {
     /// The attention each patch receives in the last block, mean over heads and queries; present
     /// when asked for.
     pub attention: Option<Vec<f32>>,
+    /// The same in the first block whose attention spans an image.
+    pub shallow: Option<Vec<f32>>,
+    /// Keys of the last block before they are rotated, mean over heads, `[patches, head width]` in
+    /// f32; present when asked for.
+    pub keys: Option<Tensor>,
 }
 
 /// The tower.
@@ -108,7 +113,12 @@ impl QwenTower {
     }
 
     /// Runs the tower on patches `[patches, values]`, each grid by itself.
-    pub fn forward(&self, pixels: &Pixels, observe: bool, watch: Watch<'_>) -> Result<QwenOutput> {
+    pub fn forward(
+        &self,
+        pixels: &Pixels,
+        taps: AttentionTaps,
+        watch: Watch<'_>,
+    ) -> Result<QwenOutput> {
         let expected = [pixels.tokens() * self.config.joined(), self.config.patch_values()];
         if pixels.grids.is_empty() || pixels.values.dims() != expected {
             let message = format!("shape {:?}, expected {expected:?}", pixels.values.dims());
@@ -132,36 +142,58 @@ impl QwenTower {
         let head_width = self.config.hidden_size / self.config.heads;
         let (cos, sin) = rotary_tables(&places, head_width, self.config.theta, &self.device)?;
         let back = order.patches.as_deref().map(inverse);
-        let (mut deepstack, mut attention) = (Vec::new(), None);
+        let (mut deepstack, mut attention, mut shallow, mut keys) = (Vec::new(), None, None, None);
         for (index, block) in self.blocks.iter().enumerate() {
             let last = index + 1 == self.blocks.len();
+            let early = taps.shallow && index == self.shallow_block();
             let spans = match &self.config.kind {
                 QwenTowerKind::Windowed { full, .. } if !full.contains(&index) => &order.windows,
                 _ => &order.images,
             };
-            let observe = (observe && last).then_some(Observe::All);
-            let mixing = Mixing { spans, rotary: Some((&cos, &sin)), observe };
-            (hidden, attention) = block.forward(&hidden, mixing)?;
+            let observe = ((taps.deep && last) || early).then_some(Observe::All);
+            let mixing =
+                Mixing { spans, rotary: Some((&cos, &sin)), observe, keys: taps.keys && last };
+            let (next, mut seen) = block.forward(&hidden, mixing)?;
+            hidden = next;
+            if let Some(values) = &mut seen.attention {
+                self.over_all_queries(index, values, &order);
+            }
+            if let (Some(values), Some(back)) = (&mut seen.attention, &back) {
+                *values = back.iter().map(|&place| values[place as usize]).collect();
+            }
+            if early {
+                shallow.clone_from(&seen.attention);
+            }
+            if last && taps.deep {
+                attention = seen.attention;
+            }
+            if let Some(found) = &seen.keys {
+                keys = Some(rearranged(found, back.as_deref())?);
+            }
             if self.config.deepstack().contains(&index) {
                 deepstack.push(rearranged(&hidden, back.as_deref())?);
             }
             watch.tell(index + 1, self.blocks.len());
         }
-        if let Some(attention) = &mut attention {
-            self.over_all_queries(attention, &order);
-        }
-        if let (Some(attention), Some(back)) = (&mut attention, &back) {
-            *attention = back.iter().map(|&place| attention[place as usize]).collect();
-        }
-        Ok(QwenOutput { hidden: rearranged(&hidden, back.as_deref())?, deepstack, attention })
+        let hidden = rearranged(&hidden, back.as_deref())?;
+        Ok(QwenOutput { hidden, deepstack, attention, shallow, keys })
     }
 
-    /// Means over the queries of a window become means over those of its image, should the last block
-    /// be one with windows: the others give nothing.
-    fn over_all_queries(&self, attention: &mut [f32], order: &Order) {
-        let last = self.blocks.len() - 1;
+    /// The block (0-based) whose attention counts as shallow: the first that spans an image where
+    /// others do not, else the one at a quarter of the tower's depth.
+    pub fn shallow_block(&self) -> usize {
+        let quarter = (self.blocks.len() / 4).saturating_sub(1);
+        match &self.config.kind {
+            QwenTowerKind::Windowed { full, .. } => full.iter().min().copied().unwrap_or(quarter),
+            QwenTowerKind::Positioned { .. } => quarter,
+        }
+    }
+
+    /// Means over the queries of a window become means over those of its image, should the block be
+    /// one with windows: the others give nothing.
+    fn over_all_queries(&self, block: usize, attention: &mut [f32], order: &Order) {
         let QwenTowerKind::Windowed { full, .. } = &self.config.kind else { return };
-        if full.contains(&last) {
+        if full.contains(&block) {
             return;
         }
         for window in &order.windows {

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::Watch;
+use super::{AttentionTaps, Watch};
 use super::block::{
     BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
 };
@@ -30,6 +30,19 @@ pub struct VitOutput {
     /// probabilities, mean over heads, not renormalised, `[views, patches]` in f32. From the class
     /// token where the tower has one, else the mean over all patches. Present when asked for.
     pub attention: Option<Tensor>,
+    /// The same in an early block.
+    pub shallow: Option<Tensor>,
+    /// Keys of the block whose output is selected, mean over heads, `[views, patches, head width]`
+    /// in f32. Present when asked for.
+    pub keys: Option<Tensor>,
+}
+
+/// What a few views let see, patch by patch.
+#[derive(Default)]
+struct Watched {
+    deep: Vec<f32>,
+    shallow: Vec<f32>,
+    keys: Vec<Tensor>,
 }
 
 /// The tower up to the selected layer.
@@ -171,64 +184,94 @@ impl VitTower {
         self.blocks.len()
     }
 
-    /// Features of a batch of views `[views, 3, side, side]` of normalised pixels, and with
-    /// `observe` the attention in the block whose output is selected.
-    pub fn forward(&self, pixels: &Tensor, observe: bool, watch: Watch<'_>) -> Result<VitOutput> {
+    /// The block (0-based) whose attention counts as shallow: a quarter of the tower's depth, which
+    /// is the sixth of CLIP's 24, and no later than the selected one.
+    pub fn shallow_block(&self) -> usize {
+        (self.config.blocks / 4).saturating_sub(1).min(self.blocks.len().saturating_sub(1))
+    }
+
+    /// Features of a batch of views `[views, 3, side, side]` of normalised pixels, and what `taps`
+    /// asks for.
+    pub fn forward(
+        &self,
+        pixels: &Tensor,
+        taps: AttentionTaps,
+        watch: Watch<'_>,
+    ) -> Result<VitOutput> {
         let (views, channels, height, width) = pixels.dims4()?;
         let side = self.config.image_size;
         if views == 0 || channels != 3 || height != side || width != side {
             let message = format!("shape {:?}, expected [views, 3, {side}, {side}]", pixels.dims());
             return Err(Error::input("pixels", message));
         }
-        if observe && self.blocks.is_empty() {
+        if taps != AttentionTaps::default() && self.blocks.is_empty() {
             let message = "the selected layer is the embeddings, which no attention precedes";
             return Err(Error::input("reliability", message));
         }
-        let (mut features, mut attention) = (Vec::new(), Vec::new());
+        let (mut features, mut seen) = (Vec::new(), Watched::default());
         for start in (0..views).step_by(VIEWS_AT_ONCE) {
             let count = VIEWS_AT_ONCE.min(views - start);
             let steps = |blocks: usize| start * self.blocks.len() + count * blocks;
             let tell = |done: usize| watch.tell(steps(done), views * self.blocks.len());
-            let (part, seen) = self.batch(&pixels.narrow(0, start, count)?, observe, &tell)?;
-            features.push(part);
-            attention.extend(seen.unwrap_or_default());
+            let part = pixels.narrow(0, start, count)?;
+            features.push(self.batch(&part, taps, &mut seen, &tell)?);
         }
         let patches = self.config.patches();
-        let attention = observe
-            .then(|| Tensor::from_vec(attention, (views, patches), &Device::Cpu))
-            .transpose()?;
-        Ok(VitOutput { features: Tensor::cat(&features, 0)?, attention })
+        let rows = |asked: bool, values: Vec<f32>| {
+            asked.then(|| Tensor::from_vec(values, (views, patches), &Device::Cpu)).transpose()
+        };
+        let keys = taps.keys.then(|| Tensor::cat(&seen.keys, 0)).transpose()?;
+        Ok(VitOutput {
+            features: Tensor::cat(&features, 0)?,
+            attention: rows(taps.deep, seen.deep)?,
+            shallow: rows(taps.shallow, seen.shallow)?,
+            keys,
+        })
     }
 
-    /// A few views at once: `[views, patches, d]`, and the attention to their patches.
+    /// A few views at once: `[views, patches, d]`; what is observed of their patches goes to `seen`.
     fn batch(
         &self,
         pixels: &Tensor,
-        observe: bool,
+        taps: AttentionTaps,
+        seen: &mut Watched,
         tell: &dyn Fn(usize),
-    ) -> Result<(Tensor, Option<Vec<f32>>)> {
+    ) -> Result<Tensor> {
         let (views, tokens) = (pixels.dim(0)?, self.config.tokens());
         let class = usize::from(self.class.is_some());
         let spans: Vec<Range<usize>> =
             (0..views).map(|view| view * tokens..(view + 1) * tokens).collect();
         let whose = if class > 0 { Observe::First } else { Observe::All };
+        let patches = |rows: &Tensor| {
+            let width = rows.dim(1)?;
+            let views = rows.reshape((views, tokens, width))?;
+            Ok::<_, Error>(views.narrow(1, class, tokens - class)?.contiguous()?)
+        };
         let mut hidden = self.embed(pixels)?;
-        let mut seen = None;
         for (index, block) in self.blocks.iter().enumerate() {
             let last = index + 1 == self.blocks.len();
-            let observe = (observe && last).then_some(whose);
-            (hidden, seen) =
-                block.forward(&hidden, Mixing { spans: &spans, rotary: None, observe })?;
+            let early = taps.shallow && index == self.shallow_block();
+            let observe = ((taps.deep && last) || early).then_some(whose);
+            let keys = taps.keys && last;
+            let mixing = Mixing { spans: &spans, rotary: None, observe, keys };
+            let (next, found) = block.forward(&hidden, mixing)?;
+            hidden = next;
+            if let Some(attention) = found.attention {
+                let views = attention.chunks_exact(tokens);
+                let own: Vec<f32> = views.flat_map(|view| view[class..].iter().copied()).collect();
+                if early {
+                    seen.shallow.extend(&own);
+                }
+                if taps.deep && last {
+                    seen.deep.extend(own);
+                }
+            }
+            if let Some(keys) = found.keys {
+                seen.keys.push(patches(&keys)?.to_device(&Device::Cpu)?);
+            }
             tell(index + 1);
         }
-        let features = hidden
-            .reshape((views, tokens, self.config.hidden_size))?
-            .narrow(1, class, tokens - class)?
-            .contiguous()?;
-        let patches = |all: Vec<f32>| {
-            all.chunks_exact(tokens).flat_map(|view| view[class..].iter().copied()).collect()
-        };
-        Ok((features, seen.map(patches)))
+        patches(&hidden)
     }
 
     /// Patch, class and position embeddings, `[views * tokens, d]`.

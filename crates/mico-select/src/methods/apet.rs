@@ -1,4 +1,4 @@
-//! ApET, first stage: the tokens a few others reconstruct worst.
+//! ApET: the tokens a few others reconstruct worst.
 
 use rayon::prelude::*;
 
@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Dense, dot, squared_distance};
 use crate::rank::{best, top};
-use crate::selection::{Replacement, Selection};
+use crate::selection::{Merge, Replacement, Selection};
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
 use crate::tokens::Tokens;
@@ -15,31 +15,77 @@ use crate::tokens::Tokens;
 /// The authors' ridge of the least-squares fit.
 const RIDGE: f64 = 1e-5;
 
-/// ApET's first stage: a basis by farthest-point sampling, every token's distance from what the
+/// Which basis vector goes into which slot: the vectors come in sampling order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SlotOrder {
+    /// Slots by position, as before the decoder.
+    #[default]
+    Position,
+    /// Slots by falling error, as inside the decoder.
+    Error,
+}
+
+/// ApET's rule: a basis by farthest-point sampling, every token's distance from what the
 /// basis reconstructs, the worst reconstructed kept. The last of those carry the basis vectors,
 /// the others take in the dropped tokens most like them.
 ///
 /// A budget of at most `basis` keeps the worst reconstructed positions, all of them carrying
 /// basis vectors, and merges nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ApET {
     /// Size of the basis.
     pub basis: usize,
     /// The first basis token, an index inside each group. The authors draw it at random.
     pub start: usize,
+    /// Where the basis vectors go.
+    pub slots: SlotOrder,
+    /// The part of a slot that is the basis vector; the rest is the token that was there.
+    pub blend: f64,
+    /// Ridge of the fit.
+    pub ridge: f64,
 }
 
 impl Default for ApET {
     fn default() -> Self {
-        Self { basis: 10, start: 0 }
+        Self { basis: 10, start: 0, slots: SlotOrder::Position, blend: 1.0, ridge: RIDGE }
     }
 }
 
 impl ApET {
     pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        let basis = settings.count("basis", Self::default().basis, 1..=1 << 16)?;
-        let start = settings.count("start", 0, 0..=usize::MAX)?;
-        Ok(Box::new(Self { basis, start }))
+        Ok(Box::new(Self::from_settings(settings, Self::default())?))
+    }
+
+    /// Reads `basis`, `start`, `slots`, `blend` and `ridge`; `default` where one is not given.
+    pub fn from_settings(settings: &mut Settings, default: Self) -> Result<Self> {
+        let mut slots = [("position", SlotOrder::Position), ("error", SlotOrder::Error)];
+        if default.slots == SlotOrder::Error {
+            slots.reverse();
+        }
+        Ok(Self {
+            basis: settings.count("basis", default.basis, 1..=1 << 16)?,
+            start: settings.count("start", default.start, 0..=usize::MAX)?,
+            slots: settings.choice("slots", &slots)?,
+            blend: settings.float("blend", default.blend, 0.0..=1.0)?,
+            ridge: settings.float("ridge", default.ridge, 1e-12..=1e6)?,
+        })
+    }
+
+    /// What the slots carry: the basis vectors, or a blend of those and what was there.
+    fn fill(&self, slots: Vec<usize>, basis: Vec<usize>, selection: &mut Selection) {
+        let pairs = slots.into_iter().zip(basis);
+        if self.blend >= 1.0 {
+            selection.replaced =
+                pairs.map(|(position, token)| Replacement { position, token }).collect();
+            return;
+        }
+        let blended = pairs.filter(|(position, token)| position != token);
+        selection.merges.extend(blended.map(|(target, token)| Merge {
+            target,
+            own: 1.0 - self.blend,
+            sources: vec![token],
+            shares: vec![self.blend],
+        }));
     }
 }
 
@@ -64,19 +110,16 @@ impl Selector for ApET {
         }
         let features = tokens.rows(Tensor::Features)?.to_dense();
         let basis = farthest_points(&features, self.start, self.basis.min(n));
-        let order = top(&reconstruction_errors(&features, &basis), budget);
+        let order = top(&reconstruction_errors(&features, &basis, self.ridge), budget);
         let slots = basis.len().min(budget);
         let (main, slots) = order.split_at(budget - slots);
         let (mut main, mut slots) = (main.to_vec(), slots.to_vec());
         main.sort_unstable();
-        slots.sort_unstable();
+        if self.slots == SlotOrder::Position {
+            slots.sort_unstable();
+        }
 
         let mut selection = Selection::from_order(order);
-        selection.replaced = slots
-            .into_iter()
-            .zip(basis)
-            .map(|(position, token)| Replacement { position, token })
-            .collect();
         if !main.is_empty() {
             let members = nearest::others(n, &selection.kept);
             let gram = nearest::pack(tokens, Tensor::Features)?;
@@ -85,7 +128,8 @@ impl Selector for ApET {
             let joined = main.into_iter().zip(sources).filter(|(_, s)| !s.is_empty());
             selection.merges = joined.map(|(target, s)| nearest::mean(target, s)).collect();
         }
-        Ok(selection)
+        self.fill(slots, basis, &mut selection);
+        Ok(selection.finish())
     }
 }
 
@@ -104,16 +148,16 @@ fn farthest_points(x: &Dense, start: usize, count: usize) -> Vec<usize> {
 }
 
 /// `‖x_i − Wᵀ_i B‖₂` with `W = (B Bᵀ + ridge I)⁻¹ B Xᵀ`.
-fn reconstruction_errors(x: &Dense, basis: &[usize]) -> Vec<f64> {
+fn reconstruction_errors(x: &Dense, basis: &[usize], ridge: f64) -> Vec<f64> {
     let k = basis.len();
     let mut gram = vec![0.0; k * k];
     for i in 0..k {
         for j in 0..k {
             gram[i * k + j] = dot(x.row(basis[i]), x.row(basis[j]));
         }
-        gram[i * k + i] += RIDGE;
+        gram[i * k + i] += ridge;
     }
-    let factor = cholesky(gram, k);
+    let factor = cholesky(gram, k, ridge);
     let error = |i: usize| {
         let mut weights: Vec<f64> = basis.iter().map(|&b| dot(x.row(b), x.row(i))).collect();
         solve(&factor, &mut weights);
@@ -128,10 +172,10 @@ fn reconstruction_errors(x: &Dense, basis: &[usize]) -> Vec<f64> {
 
 /// The lower Cholesky factor of a positive definite matrix. A pivot that rounding makes
 /// non-positive (repeated basis vectors of large norm) becomes the ridge.
-fn cholesky(mut a: Vec<f64>, k: usize) -> Vec<f64> {
+fn cholesky(mut a: Vec<f64>, k: usize, ridge: f64) -> Vec<f64> {
     for j in 0..k {
         let pivot = a[j * k + j] - (0..j).map(|t| a[j * k + t].powi(2)).sum::<f64>();
-        let root = pivot.max(RIDGE).sqrt();
+        let root = pivot.max(ridge).sqrt();
         a[j * k + j] = root;
         for i in j + 1..k {
             let inner: f64 = (0..j).map(|t| a[i * k + t] * a[j * k + t]).sum();

@@ -30,11 +30,16 @@ impl Default for Dart {
 
 impl Dart {
     pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
+        Ok(Box::new(Self::from_settings(settings)?))
+    }
+
+    /// Reads `visual_pivots` and `text_pivots`.
+    pub fn from_settings(settings: &mut Settings) -> Result<Self> {
         let default = Self::default();
-        Ok(Box::new(Self {
+        Ok(Self {
             visual_pivots: settings.count("visual_pivots", default.visual_pivots, 1..=1 << 16)?,
             text_pivots: settings.count("text_pivots", default.text_pivots, 0..=1 << 16)?,
-        }))
+        })
     }
 }
 

@@ -27,7 +27,8 @@ pub enum Surplus {
 }
 
 /// HoloV's rule: `runs` contiguous stretches of the raster sequence, each with a quota by its
-/// mean attention and similarity variance, filled by attention.
+/// mean attention and similarity variance, filled by attention. Inside a run the kept tokens stand
+/// by falling attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HoloV {
     /// Number of runs.
@@ -45,11 +46,13 @@ impl Default for HoloV {
 impl HoloV {
     pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
         let runs = settings.count("runs", Self::default().runs, 1..=1 << 20)?;
-        let surplus = settings.choice(
-            "surplus",
-            &[("drop", Surplus::Drop), ("redistribute", Surplus::Redistribute)],
-        )?;
-        Ok(Box::new(Self { runs, surplus }))
+        Ok(Box::new(Self { runs, surplus: Self::read_surplus(settings)? }))
+    }
+
+    /// Reads `surplus`.
+    pub fn read_surplus(settings: &mut Settings) -> Result<Surplus> {
+        let words = [("drop", Surplus::Drop), ("redistribute", Surplus::Redistribute)];
+        settings.choice("surplus", &words)
     }
 }
 
@@ -87,7 +90,8 @@ impl Selector for HoloV {
             }
         }
         order.truncate(budget);
-        Ok(Selection::from_order(order))
+        let sequence = order.clone();
+        Ok(Selection { sequence, ..Selection::from_order(order) })
     }
 }
 

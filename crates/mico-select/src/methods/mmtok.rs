@@ -19,6 +19,8 @@ const MIN_NORM: f64 = 1e-8;
 
 /// MMTok's rule: greedy maximum coverage of the rows of
 /// `[softmax(cos(t,v)/tau_t)/m ; alpha softmax(cos(c,c)/tau_v)/N]`.
+///
+/// Tokens that are `excluded` (the padding of an image) are covered like others but come last.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MmTok {
     /// Weight of the image rows.
@@ -36,12 +38,15 @@ impl Default for MmTok {
 }
 
 impl MmTok {
+    /// Temperatures that can be used.
+    pub const TEMPERATURES: std::ops::RangeInclusive<f64> = MIN_TAU..=1e6;
+
     pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
         let default = Self::default();
         Ok(Box::new(Self {
             alpha: settings.float("alpha", default.alpha, 0.0..=1e6)?,
-            tau_t: settings.float("tau_t", default.tau_t, MIN_TAU..=1e6)?,
-            tau_v: settings.float("tau_v", default.tau_v, MIN_TAU..=1e6)?,
+            tau_t: settings.float("tau_t", default.tau_t, Self::TEMPERATURES)?,
+            tau_v: settings.float("tau_v", default.tau_v, Self::TEMPERATURES)?,
         }))
     }
 }
@@ -54,7 +59,8 @@ impl Selector for MmTok {
     fn reads(&self, present: TensorSet) -> Result<TensorSet> {
         let needs = [Tensor::Features, Tensor::Projected, Tensor::Text];
         present.require(self.name(), &needs)?;
-        Ok(TensorSet::of(&needs))
+        let read = TensorSet::of(&needs);
+        Ok(if present.has(Tensor::Excluded) { read.with(Tensor::Excluded) } else { read })
     }
 
     fn select(
@@ -77,16 +83,25 @@ impl Selector for MmTok {
         };
         let column_sums = |_: &[f64]| gram.weighted_sums(&scales, exponential);
         let text = self.text_rows(&tokens.rows(Tensor::Projected)?, &tokens.rows(Tensor::Text)?);
+        let factors = match tokens.has(Tensor::Excluded) {
+            true => Some(candidates(&tokens.vector(Tensor::Excluded)?)),
+            false => None,
+        };
         let objective = KernelCoverage {
             columns: Columns::new(&gram, &softmax, memory, &context.progress)?,
             state: Coverage::new(vec![1.0; n]),
             column_sums: &column_sums,
             sketch: None,
-            factors: None,
+            factors,
             side: Some(Side::new(text)),
         };
         Ok(objective.select(budget, context))
     }
+}
+
+/// 1 for tokens that may be chosen, 0 for others.
+fn candidates(excluded: &[f64]) -> Vec<f64> {
+    excluded.iter().map(|&value| if value > 0.0 { 0.0 } else { 1.0 }).collect()
 }
 
 impl MmTok {

@@ -23,7 +23,7 @@ mod visionzip;
 mod vispruner;
 mod vscan;
 
-pub use apet::ApET;
+pub use apet::{ApET, SlotOrder};
 pub use cdpruner::CdPruner;
 pub use dart::Dart;
 pub use divprune::DivPrune;
@@ -38,7 +38,7 @@ pub use sparsevlm::SparseVlm;
 pub use trivial::{IndexOrder, Random};
 pub use visionzip::VisionZip;
 pub use vispruner::VisPruner;
-pub use vscan::VScan;
+pub use vscan::{LocalRule, VScan};
 
 use std::time::Instant;
 

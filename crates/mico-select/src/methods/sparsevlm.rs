@@ -14,7 +14,7 @@ use crate::tokens::Tokens;
 const MEAN_EPS: f64 = 1e-6;
 
 /// One stage of SparseVLM. The budget is the number of tokens kept by score; the centres of the
-/// clusters merged from 30 % of the others are kept on top. The random noise the authors add to
+/// clusters merged from 30 % of the others are kept on top and stand behind the others. The random noise the authors add to
 /// densities is left out, so the result is reproducible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SparseVlm;
@@ -22,6 +22,20 @@ pub struct SparseVlm;
 impl SparseVlm {
     pub(super) fn build(_: &mut Settings) -> Result<Box<dyn Selector>> {
         Ok(Box::new(Self))
+    }
+
+    /// How many tokens are left of `tokens` when `budget` of them are kept by score: those and the
+    /// centres of the clusters.
+    ///
+    /// ```
+    /// use mico_select::methods::SparseVlm;
+    /// assert_eq!(SparseVlm::survivors(576, 66), 82);
+    /// ```
+    pub fn survivors(tokens: usize, budget: usize) -> usize {
+        if budget >= tokens {
+            return tokens;
+        }
+        budget + clusters_of(merged_tokens(tokens - budget))
     }
 
     /// The question's words that the image answers to: those whose mean share of the visual
@@ -68,16 +82,20 @@ impl Selector for SparseVlm {
         let scores = scores(tokens)?;
         let mut order = top(&scores, budget);
         let dropped = nearest::others(tokens.len(), &order);
-        let merged = dropped.len() * 3 / 10 + 1;
+        let merged = merged_tokens(dropped.len());
         let pool = top_of(dropped, &scores, merged);
         let features = tokens.rows(Tensor::Features)?;
         let mut pooled = Dense::zeros(pool.len(), features.cols());
         for (row, &token) in pool.iter().enumerate() {
             features.copy_row(token, pooled.row_mut(row));
         }
-        let clusters = density_peaks(&pooled, merged / 10 + 1);
-        order.extend(clusters.iter().map(|(centre, _)| pool[*centre]));
+        let clusters = density_peaks(&pooled, clusters_of(merged));
+        let mut sequence = order.clone();
+        sequence.sort_unstable();
+        sequence.extend(clusters.iter().map(|(centre, _)| pool[*centre]));
+        order.extend(&sequence[order.len()..]);
         let mut selection = Selection::from_order(order);
+        selection.sequence = sequence;
         selection.merges = clusters
             .into_iter()
             .filter(|(_, members)| !members.is_empty())
@@ -91,6 +109,16 @@ impl Selector for SparseVlm {
             .collect();
         Ok(selection.finish())
     }
+}
+
+/// Dropped tokens that are merged: 30 % and one.
+fn merged_tokens(dropped: usize) -> usize {
+    dropped * 3 / 10 + 1
+}
+
+/// Clusters that so many tokens are merged into.
+fn clusters_of(merged: usize) -> usize {
+    merged / 10 + 1
 }
 
 /// `relevance`, or the mean of the rater words' attention rows.

@@ -9,7 +9,7 @@ use crate::selector::{Context, Selector};
 use crate::settings::Settings;
 use crate::tokens::Tokens;
 
-/// VisionZip's rule. The CLS state the authors also keep is no patch and is not counted here.
+/// VisionZip's rule. Contextual tokens stand behind the dominant ones. The CLS state the authors also keep is no patch and is not counted here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VisionZip {
     /// How many of the budget are contextual tokens; `round(10 B / 64)` if not said.
@@ -58,8 +58,12 @@ impl Selector for VisionZip {
             rest.into_iter().filter(|i| anchors.binary_search(i).is_err()).collect();
         let joins = nearest::by_cosine(&nearest::pack(tokens, Tensor::Keys)?, &members, &anchors);
         let sources = nearest::collect(&members, &joins, anchors.len());
+        let mut sequence = order.clone();
+        sequence.sort_unstable();
+        sequence.extend(&anchors);
         order.extend(&anchors);
         let mut selection = Selection::from_order(order);
+        selection.sequence = sequence;
         let merges = anchors.into_iter().zip(sources).filter(|(_, sources)| !sources.is_empty());
         selection.merges =
             merges.map(|(anchor, sources)| anchor_plus_mean(anchor, sources)).collect();

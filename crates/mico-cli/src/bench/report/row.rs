@@ -1,6 +1,6 @@
 //! One setting's row.
 
-use mico_engine::flops::{self, Gflops, Head, Picks, Prefill, Stage2Work};
+use mico_engine::flops::{self, Gflops, Head, Planned, Prefill};
 use mico_model::Grid;
 use mico_vision::layout::Group;
 use serde::Serialize;
@@ -8,9 +8,6 @@ use serde::Serialize;
 use super::stats::{Speedup, Spread};
 use crate::bench::measure::{Measured, Sample};
 use crate::bench::subject::Subject;
-
-/// Methods whose selection the FLOP count knows; other selections count nothing.
-const COVERAGE: [&str; 2] = ["mico", "mico-s1"];
 
 /// One setting.
 #[derive(Debug, Serialize)]
@@ -154,32 +151,27 @@ impl Speedups {
 }
 
 /// The FLOPs of a row, as the engine runs it: the head over the last position.
-pub(super) fn count(subject: &Subject, measured: &Measured) -> mico_model::Result<Gflops> {
+pub(super) fn count(subject: &Subject, measured: &Measured) -> mico_engine::Result<Gflops> {
     let (trace, layout) = (&measured.trace, &measured.image.layout);
-    let covers = COVERAGE.contains(&measured.setting.method);
-    let stage1 = trace.stage1.as_ref().filter(|_| covers).map_or_else(Vec::new, |stage| {
-        let sizes = layout.group_sizes();
-        let pairs = sizes.into_iter().zip(&stage.groups);
-        pairs.map(|(tokens, &kept)| Picks { tokens, kept }).collect()
-    });
-    let entered = trace.stage1.as_ref().map_or(trace.visual_tokens, |stage| stage.kept.len());
-    let left = trace.stage2.as_ref().map_or(entered, |stage| stage.kept.len());
+    let (engine, pruning) = (&subject.engine, &measured.setting.pruning);
+    let config = engine.model().config();
     let text = trace.prompt_tokens - trace.visual_tokens;
-    let mut tokens = vec![text + entered; trace.model.refine_layer];
-    tokens.resize(trace.model.layers, text + left);
-    let stage2 = trace.stage2.as_ref().filter(|_| covers).map(|stage| Stage2Work {
-        queries: subject.after_image,
-        keys: text + entered,
-        picks: Picks { tokens: entered, kept: stage.kept.len() },
-    });
+    let images = [layout];
+    let plan = engine.plan(pruning, &images)?;
+    let planned = Planned {
+        config,
+        images: &images,
+        pruner: pruning.pruner.as_ref(),
+        plan: &plan,
+        text,
+        after_image: subject.after_image,
+    };
+    let visual = planned.visual_per_block()?;
+    let tokens: Vec<usize> = visual.iter().map(|visual| visual + text).collect();
     let grid = |group: &Group| Grid { rows: group.rows, columns: group.columns };
     let grids: Vec<Grid> = layout.groups().iter().map(grid).collect();
-    flops::prefill(&Prefill {
-        config: subject.engine.model().config(),
-        grids: &grids,
-        tokens_per_block: &tokens,
-        head: Head::Last,
-        stage1: &stage1,
-        stage2,
-    })
+    let pruning = planned.work()?;
+    let head = Head::Last;
+    let work = Prefill { config, grids: &grids, tokens_per_block: &tokens, head, pruning };
+    Ok(flops::prefill(&work)?)
 }

@@ -71,6 +71,23 @@ impl FullAttention {
         Ok((out, Tapped { q, k }))
     }
 
+    /// Queries of some rows and keys of all as the block's attention would use them, or unrotated;
+    /// nothing enters the cache.
+    pub(super) fn peek(&self, tokens: Mixed<'_>, rows: &[u32], rotary: bool) -> Result<Tapped> {
+        let Mixed { x, positions } = tokens;
+        let chosen = x.index_select(&Tensor::new(rows, x.device())?, 0)?;
+        if rotary {
+            let (q, _) = self.queries(&chosen, &positions.select(rows)?)?;
+            return Ok(Tapped { q, k: self.keys(x, positions)? });
+        }
+        let (q, _) = self.projected_queries(&chosen)?;
+        let k = self.projected_keys(x)?;
+        Ok(Tapped {
+            q: ops::split_heads(&q, self.heads)?,
+            k: ops::split_heads(&k, self.kv_heads)?,
+        })
+    }
+
     pub(super) fn forward_last(&self, tokens: Mixed<'_>, caches: &mut Caches) -> Result<Tensor> {
         let Mixed { x, positions } = tokens;
         let (k, v) = self.remember(x, positions, caches)?;
@@ -81,6 +98,12 @@ impl FullAttention {
 
     /// Queries `[heads, n, d]`, and the gates of the output `[n, heads * d]` if it has any.
     fn queries(&self, x: &Tensor, positions: &Positions) -> Result<(Tensor, Option<Tensor>)> {
+        let (q, gate) = self.projected_queries(x)?;
+        Ok((ops::rotate_heads(&q, self.heads, positions.cos(), positions.sin())?, gate))
+    }
+
+    /// Queries `[n, heads * d]` before they are rotated, and gates.
+    fn projected_queries(&self, x: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
         let projected = self.q.forward(x)?;
         let (q, gate) = if self.gated {
             let (rows, width) = projected.dims2()?;
@@ -91,8 +114,18 @@ impl FullAttention {
         } else {
             (projected, None)
         };
-        let q = per_head_norm(q, self.heads, self.q_norm.as_ref())?;
-        Ok((ops::rotate_heads(&q, self.heads, positions.cos(), positions.sin())?, gate))
+        Ok((per_head_norm(q, self.heads, self.q_norm.as_ref())?, gate))
+    }
+
+    /// Keys `[kv_heads, n, d]`.
+    fn keys(&self, x: &Tensor, positions: &Positions) -> Result<Tensor> {
+        let k = self.projected_keys(x)?;
+        Ok(ops::rotate_heads(&k, self.kv_heads, positions.cos(), positions.sin())?)
+    }
+
+    /// Keys `[n, kv_heads * d]` before they are rotated.
+    fn projected_keys(&self, x: &Tensor) -> Result<Tensor> {
+        per_head_norm(self.k.forward(x)?, self.kv_heads, self.k_norm.as_ref())
     }
 
     /// Appends the tokens' keys and values to the cache and returns all of them.
@@ -102,8 +135,7 @@ impl FullAttention {
         positions: &Positions,
         caches: &mut Caches,
     ) -> Result<(Tensor, Tensor)> {
-        let k = per_head_norm(self.k.forward(x)?, self.kv_heads, self.k_norm.as_ref())?;
-        let k = ops::rotate_heads(&k, self.kv_heads, positions.cos(), positions.sin())?;
+        let k = self.keys(x, positions)?;
         let v = ops::split_heads(&self.v.forward(x)?, self.kv_heads)?;
         caches.append(self.block, &k, &v)
     }

@@ -64,7 +64,20 @@ impl Mixer {
         }
     }
 
-    /// The same for the last token alone, `[1, d]`.
+    /// Queries and keys as [`Self::forward`] would use them; nothing for a mixer without attention.
+    pub(super) fn peek(
+        &self,
+        tokens: Mixed<'_>,
+        rows: &[u32],
+        rotary: bool,
+    ) -> Result<Option<Tapped>> {
+        match self {
+            Self::Full(mixer) => mixer.peek(tokens, rows, rotary).map(Some),
+            Self::Delta(_) => Ok(None),
+        }
+    }
+
+    /// [`Self::forward`] for the last token alone, `[1, d]`.
     pub(super) fn forward_last(&self, tokens: Mixed<'_>, caches: &mut Caches) -> Result<Tensor> {
         match self {
             Self::Full(mixer) => mixer.forward_last(tokens, caches),

@@ -1,0 +1,167 @@
+//! `mico flops`: what a prefill costs by the paper's accounting, without weights.
+
+use clap::builder::RangedU64ValueParser;
+use clap::{Args, ValueEnum};
+use mico_engine::flops::Head;
+use mico_engine::{Counted, Estimate, Switches, TextTokens};
+use mico_model::{Family, Preset};
+use mico_vision::Size;
+use serde::Serialize;
+
+use crate::bench::image_size;
+use crate::failure::Failure;
+use crate::output;
+use crate::pruning_args::PruningArgs;
+
+/// Text tokens of the paper's prompts: its means on LLaVA-NeXT and on video.
+const TEXT_TOKENS: usize = 69;
+const VIDEO_TEXT_TOKENS: usize = 105;
+/// Those before the image in LLaVA's prompt, and in ChatML's.
+const BEFORE_IMAGE: usize = 35;
+const BEFORE_IMAGE_CHATML: usize = 15;
+/// The most text tokens one may ask for.
+const MAX_TOKENS: u64 = 1 << 20;
+const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
+/// Columns and rows of visual tokens of an image at Qwen's own resolution: the mean the paper's pruning
+/// ratios imply, 1,296 tokens.
+const QWEN_SIDE: u32 = 36;
+/// Columns and rows of InternVL's tiles, as many as the paper allows.
+const INTERN_TILES: (u32, u32) = (3, 2);
+
+/// Where the output head is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum HeadArg {
+    /// The whole prefill, as in the paper's tables.
+    All,
+    /// The last position, which is what the engine runs.
+    Last,
+}
+
+/// Count the FLOPs of a prefill as the paper does; no weights are needed.
+#[derive(Debug, Args)]
+pub struct FlopsArgs {
+    /// Published model.
+    #[arg(long, env = "MICO_PRESET", value_name = "NAME")]
+    preset: String,
+    #[command(flatten)]
+    pruning: PruningArgs,
+    /// Text tokens of the prompt; 69 unless given, 105 for video, as in the paper.
+    #[arg(long, env = "MICO_TEXT_TOKENS", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_TOKENS))]
+    text_tokens: Option<usize>,
+    /// Text tokens before the image; 35 unless given, 15 for Qwen, InternVL and video.
+    #[arg(long, env = "MICO_TEXT_BEFORE", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(0..=MAX_TOKENS))]
+    text_before: Option<usize>,
+    /// Frames of a video; 64 unless given.
+    #[arg(long, env = "MICO_FRAMES", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_FRAMES))]
+    frames: Option<usize>,
+    /// Size of the image, as `WIDTHxHEIGHT`; what gives the paper's number of tokens unless given.
+    #[arg(long, env = "MICO_IMAGE_SIZE", value_name = "WxH", value_parser = image_size)]
+    image_size: Option<Size>,
+    /// Positions the output head is counted over.
+    #[arg(long, env = "MICO_HEAD", value_enum, default_value = "all")]
+    head: HeadArg,
+    /// Print one JSON document.
+    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
+    json: bool,
+}
+
+/// The answer, as scripts read it.
+#[derive(Debug, Serialize)]
+struct Document {
+    preset: &'static str,
+    method: &'static str,
+    text_tokens: usize,
+    #[serde(flatten)]
+    counted: Counted,
+}
+
+impl FlopsArgs {
+    fn estimate(&self) -> Result<Document, Failure> {
+        let preset = Preset::find(&self.preset).map_err(Failure::misused)?;
+        let pruning = self.pruning.pruning()?;
+        let config = preset.config();
+        let video = preset.family == Family::LlavaVideo;
+        if let (Some(frames), false) = (self.frames, video) {
+            let message = format!("--frames {frames}: {} takes images, not videos", preset.name);
+            return Err(Failure::misused(message));
+        }
+        let size = self.image_size.unwrap_or_else(|| usual_size(&config));
+        let frames = if video { self.frames.unwrap_or(MAX_FRAMES as usize) } else { 1 };
+        let total = if video { VIDEO_TEXT_TOKENS } else { TEXT_TOKENS };
+        let total = self.text_tokens.unwrap_or(total);
+        let usual = match preset.family {
+            Family::Llava | Family::LlavaNext => BEFORE_IMAGE,
+            _ => BEFORE_IMAGE_CHATML,
+        };
+        if let Some(before) = self.text_before.filter(|&before| before > total) {
+            let message = format!("--text-before {before}, accepted: at most --text-tokens {total}");
+            return Err(Failure::misused(message));
+        }
+        let before = self.text_before.unwrap_or(usual.min(total - 1));
+        let text = TextTokens { total, before };
+        let head = match self.head {
+            HeadArg::All => Head::All,
+            HeadArg::Last => Head::Last,
+        };
+        let estimate = Estimate::new(config, size, frames, Switches::default())?;
+        let counted = estimate.prefill(&pruning, text, head)?;
+        let method = pruning.pruner.name();
+        Ok(Document { preset: preset.name, method, text_tokens: total, counted })
+    }
+}
+
+/// An image that gives a family's usual number of tokens.
+pub(crate) fn usual_size(config: &mico_model::ModelConfig) -> Size {
+    use mico_model::config::VisionConfig;
+    let square = |side: usize| Size::new(side as u32, side as u32);
+    match &config.vision {
+        VisionConfig::Llava(vision) if config.family == Family::LlavaNext => {
+            square(2 * vision.tower.image_size)
+        }
+        VisionConfig::Llava(vision) => square(vision.tower.image_size),
+        VisionConfig::LlavaVideo(vision) => square(vision.tower.image_size),
+        VisionConfig::Qwen(vision) => {
+            let token = (vision.patch_size * vision.merge) as u32;
+            Size::new(QWEN_SIDE * token, QWEN_SIDE * token)
+        }
+        VisionConfig::InternVl(vision) => {
+            let side = vision.tower.image_size as u32;
+            Size::new(INTERN_TILES.0 * side, INTERN_TILES.1 * side)
+        }
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: &FlopsArgs) -> Result<(), Failure> {
+    let document = args.estimate()?;
+    if args.json {
+        return output::json(&document);
+    }
+    let Counted { visual_tokens, stage1_kept, stage2_kept, layer_average, gflops } =
+        document.counted;
+    let counts = [Some(visual_tokens), stage1_kept, stage2_kept];
+    let counts: Vec<String> = counts.iter().flatten().map(usize::to_string).collect();
+    output::line(&format!(
+        "{}, {}: {} visual tokens, layer average {layer_average:.2}, {} text tokens",
+        document.preset,
+        document.method,
+        counts.join(" -> "),
+        document.text_tokens
+    ))?;
+    let rows = [
+        ("vision encoder", gflops.vision_encoder),
+        ("projector", gflops.projector),
+        ("visual pooling", gflops.visual_pooling),
+        ("decoder", gflops.decoder),
+        ("output head", gflops.output_head),
+        ("Stage 1", gflops.stage1),
+        ("Stage 2 relevance", gflops.stage2_relevance),
+        ("Stage 2 selection", gflops.stage2_select),
+        ("total", gflops.total),
+    ];
+    for (name, value) in rows {
+        let share = 100.0 * value / gflops.total;
+        output::line(&format!("{name:<18} {value:>13.3} GFLOPs {share:>7.3} %"))?;
+    }
+    Ok(())
+}

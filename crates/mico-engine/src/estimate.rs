@@ -1,0 +1,101 @@
+//! A prefill that is counted, not run: token counts and FLOPs of any model shape, without weights.
+
+use mico_model::{Grid, ModelConfig};
+use mico_vision::layout::{Group, VisualLayout};
+use mico_vision::{RgbImage, Size};
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::flops::{self, Gflops, Head, Planned, Prefill, PruningWork};
+use crate::preprocess::{ImageLimits, Preprocessor, default_preprocessing};
+use crate::pruner::{Plan, Pruning};
+use crate::schedule::ModelSchedule;
+use crate::switches::Switches;
+
+/// A model shape and one image or video in front of it.
+#[derive(Debug)]
+pub struct Estimate {
+    config: ModelConfig,
+    schedule: ModelSchedule,
+    switches: Switches,
+    layout: VisualLayout,
+}
+
+/// The text of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextTokens {
+    /// All of it.
+    pub total: usize,
+    /// What stands before the image.
+    pub before: usize,
+}
+
+/// What a prefill would take.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Counted {
+    /// N0.
+    pub visual_tokens: usize,
+    /// Visual tokens that enter the decoder; null where nothing is selected before it.
+    pub stage1_kept: Option<usize>,
+    /// Visual tokens in the last block; null where nothing is selected inside the decoder.
+    pub stage2_kept: Option<usize>,
+    /// Visual tokens per block and image (or frame), averaged over the blocks.
+    pub layer_average: f64,
+    /// The FLOPs.
+    pub gflops: Gflops,
+}
+
+impl Estimate {
+    /// An image of this size, or so many frames of it for a family that takes videos. Visual tokens
+    /// are packed as in pruned runs, which is how the paper counts the unpruned model, too.
+    pub fn new(config: ModelConfig, size: Size, frames: usize, switches: Switches) -> Result<Self> {
+        let preprocessing = default_preprocessing(&config)?;
+        let limits = ImageLimits::default();
+        let processor = Preprocessor::new(&config, &preprocessing, &switches, &limits)?;
+        let blank = RgbImage::new(size, vec![0; size.area() as usize * 3]);
+        let blank = blank.map_err(|error| Error::range("image", size, error.to_string()))?;
+        let packing = switches.packing(config.family, true);
+        let layout = processor.process(&vec![blank; frames.max(1)], packing)?.layout;
+        let schedule = ModelSchedule::of(&config)?;
+        Ok(Self { config, schedule, switches, layout })
+    }
+
+    /// Counts a prefill.
+    pub fn prefill(&self, pruning: &Pruning, text: TextTokens, head: Head) -> Result<Counted> {
+        let images = [&self.layout];
+        let plan = if pruning.pruner.prunes() {
+            pruning.plan(&self.config, &self.schedule, &self.switches, &images)?
+        } else {
+            Plan::default()
+        };
+        let planned = Planned {
+            config: &self.config,
+            images: &images,
+            pruner: pruning.pruner.as_ref(),
+            plan: &plan,
+            text: text.total,
+            after_image: text.total - text.before.min(text.total),
+        };
+        let visual = planned.visual_per_block()?;
+        let tokens: Vec<usize> = visual.iter().map(|visual| visual + text.total).collect();
+        let grid = |group: &Group| Grid { rows: group.rows, columns: group.columns };
+        let grids: Vec<Grid> = self.layout.groups().iter().map(grid).collect();
+        let pruning = if plan == Plan::default() { PruningWork::default() } else { planned.work()? };
+        let gflops = flops::prefill(&Prefill {
+            config: &self.config,
+            grids: &grids,
+            tokens_per_block: &tokens,
+            head,
+            pruning,
+        })?;
+        let units = if self.schedule.per_frame { grids.len().max(1) } else { 1 };
+        let total: usize = visual.iter().sum();
+        Ok(Counted {
+            visual_tokens: self.layout.len(),
+            stage1_kept: plan.stage1.is_some().then(|| planned.entering()).transpose()?,
+            stage2_kept: plan.cuts.last().and(visual.last().copied()),
+            layer_average: total as f64 / visual.len() as f64 / units as f64,
+            gflops,
+        })
+    }
+}

@@ -1,0 +1,304 @@
+//! The tokens alive at some depth of the decoder, and where they stand.
+
+use std::ops::Range;
+
+use candle_core::Tensor;
+use mico_model::{Caches, Decoder, DeepStack, Position, Positions, QkTap, Tap, Tokens};
+use mico_select::{Merge, Replacement, Selection};
+
+use super::prefill::{Turn, Watched};
+use super::{arrange, gather};
+use crate::error::Result;
+use crate::layout::{PromptLayout, Slot};
+use crate::pruner::PositionRule;
+use crate::trace::timed;
+
+/// The rows of the residual stream that are visual, and those that are text.
+#[derive(Debug)]
+pub(super) struct Split {
+    pub(super) visual: Vec<u32>,
+    pub(super) text: Vec<u32>,
+}
+
+impl Split {
+    /// The same with so many visual rows at most, the first ones.
+    pub(super) fn first(&self, visual: Option<usize>) -> Self {
+        let count = visual.unwrap_or(self.visual.len()).min(self.visual.len());
+        Self { visual: self.visual[..count].to_vec(), text: self.text.clone() }
+    }
+}
+
+/// The tokens alive.
+pub(super) struct Alive {
+    pub(super) hidden: Tensor,
+    /// Where they stand in the block they are about to enter.
+    pub(super) positions: Positions,
+    /// The same, counted from the beginning of the turn.
+    ids: Vec<Position>,
+    /// What the turn's beginning is in that block.
+    start: u32,
+    /// Slot of each row in the prompt.
+    rows: Vec<u32>,
+    /// Visual tokens among them, in the order in which they stand.
+    pub(super) visual: Vec<usize>,
+    /// What the first blocks add to those.
+    deepstack: Option<DeepStack>,
+}
+
+impl Alive {
+    /// The tokens that enter block 1: text and Stage-1 survivors at their places.
+    pub(super) fn enter(decoder: &Decoder, turn: &Turn<'_>, rule: PositionRule) -> Result<Self> {
+        let layout = turn.layout;
+        let rows = rows_of(layout, &turn.stage1.kept, &turn.stage1.sequence);
+        let text = layout.text();
+        // Sources: text embeddings first, then the visual ones; the prompt interleaves them.
+        let (mut next_text, mut next_visual) = (0_u32, text.len() as u32);
+        let order: Vec<u32> = rows
+            .iter()
+            .map(|&row| {
+                let next = match layout.slots()[row as usize] {
+                    Slot::Text(_) => &mut next_text,
+                    Slot::Visual(_) => &mut next_visual,
+                };
+                *next += 1;
+                *next - 1
+            })
+            .collect();
+        let text = if text.is_empty() { None } else { Some(decoder.embed(&text)?) };
+        let visual = turn.stage1.embeds.as_ref().map(|e| e.to_dtype(decoder.dtype())).transpose()?;
+        let sources: Vec<Tensor> = text.into_iter().chain(visual).collect();
+        let hidden = gather(&Tensor::cat(&sources, 0)?, &order)?;
+        let ids: Vec<Position> = match rule {
+            PositionRule::Original => {
+                rows.iter().map(|&row| layout.positions()[row as usize]).collect()
+            }
+            PositionRule::Compact | PositionRule::Packed => numbered(rows.len()),
+        };
+        let start = turn.starts.first().copied().unwrap_or(0);
+        let layers = &turn.stage1.deepstack;
+        let deepstack = (!layers.is_empty())
+            .then(|| DeepStack::new(split_rows(layout, &rows).visual, layers.clone()));
+        let positions = decoder.positions_at(moved(&ids, start))?;
+        let visual = turn.stage1.sequence.clone();
+        Ok(Self { hidden, positions, ids, start, rows, visual, deepstack })
+    }
+
+    /// Number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(super) fn tokens(&self) -> Tokens<'_> {
+        let (hidden, positions) = (&self.hidden, &self.positions);
+        Tokens { hidden, positions, deepstack: self.deepstack.as_ref() }
+    }
+
+    /// Which rows are visual, and which are text.
+    pub(super) fn split(&self, layout: &PromptLayout) -> Split {
+        split_rows(layout, &self.rows)
+    }
+
+    /// The slot of a row.
+    pub(super) fn slot(&self, row: u32) -> u32 {
+        self.rows[row as usize]
+    }
+
+    /// The row of each of these slots, as far as they are alive.
+    pub(super) fn rows_at(&self, slots: &[u32]) -> Vec<u32> {
+        (0_u32..).zip(&self.rows).filter(|(_, row)| slots.contains(row)).map(|(at, _)| at).collect()
+    }
+
+    /// Runs the tokens through some blocks, one at a time so that it can be told how far they are.
+    pub(super) fn advance(
+        &mut self,
+        decoder: &Decoder,
+        blocks: Range<usize>,
+        caches: &mut Caches,
+        tap: Option<&Tap>,
+        turn: &Turn<'_>,
+        watched: &mut Watched<'_>,
+    ) -> Result<Option<QkTap>> {
+        let mut tapped = None;
+        for block in blocks {
+            self.stand_in(decoder, block, turn)?;
+            let taps = tap.filter(|tap| tap.block == block).map(std::slice::from_ref);
+            let run = timed(&mut watched.seconds.decoder_prefill, || {
+                decoder.run_tokens(block..block + 1, self.tokens(), caches, taps.unwrap_or(&[]))
+            })?;
+            self.hidden = run.hidden;
+            tapped = run.taps.into_iter().next().or(tapped);
+            watched.tell(block + 1, decoder.blocks());
+        }
+        Ok(tapped)
+    }
+
+    /// Takes the positions of a block (0-based), should its count of earlier tokens be another.
+    pub(super) fn stand_in(
+        &mut self,
+        decoder: &Decoder,
+        block: usize,
+        turn: &Turn<'_>,
+    ) -> Result<()> {
+        let start = turn.starts.get(block).copied().unwrap_or(self.start);
+        if start != self.start {
+            self.start = start;
+            self.positions = decoder.positions_at(moved(&self.ids, start))?;
+        }
+        Ok(())
+    }
+
+    /// What is left when of the visual tokens only those of a selection stay.
+    pub(super) fn keep(
+        self,
+        decoder: &Decoder,
+        layout: &PromptLayout,
+        selection: &Selection,
+        rule: PositionRule,
+    ) -> Result<Self> {
+        let split = self.split(layout);
+        let stay = staying(&split, self.len(), selection);
+        let lifted = lifted(selection, &split.visual, &stay);
+        let hidden = arrange(&self.hidden, &lifted)?;
+        let rows: Vec<u32> = stay.iter().map(|&at| self.rows[at as usize]).collect();
+        let visual = visual_order(&stay, &split.visual, &self.visual);
+        let (ids, positions) = match rule {
+            PositionRule::Original | PositionRule::Compact => {
+                let ids = stay.iter().map(|&at| self.ids[at as usize]).collect();
+                (ids, self.positions.select(&stay)?)
+            }
+            PositionRule::Packed => {
+                let ids = numbered(stay.len());
+                let positions = decoder.positions_at(moved(&ids, self.start))?;
+                (ids, positions)
+            }
+        };
+        let deepstack = match &self.deepstack {
+            Some(deepstack) => {
+                let layers = deepstack.layers().iter().map(|layer| arrange(layer, selection));
+                let layers = layers.collect::<Result<Vec<_>>>()?;
+                Some(DeepStack::new(split_rows(layout, &rows).visual, layers))
+            }
+            None => None,
+        };
+        Ok(Self { hidden, positions, ids, start: self.start, rows, visual, deepstack })
+    }
+}
+
+/// Positions 0, 1, 2, ...
+fn numbered(count: usize) -> Vec<Position> {
+    (0..count as u32).map(Position::text).collect()
+}
+
+fn moved(ids: &[Position], start: u32) -> Vec<Position> {
+    ids.iter().map(|id| id.moved(start)).collect()
+}
+
+/// Slots of the text and of the kept visual tokens, these in the order of `sequence` (which stays
+/// within each image).
+fn rows_of(layout: &PromptLayout, kept: &[usize], sequence: &[usize]) -> Vec<u32> {
+    let rows = layout.rows(kept);
+    let slots: Vec<u32> = (0_u32..)
+        .zip(layout.slots())
+        .filter(|(_, slot)| matches!(slot, Slot::Visual(_)))
+        .map(|(row, _)| row)
+        .collect();
+    let mut next = sequence.iter();
+    rows.into_iter()
+        .map(|row| match layout.slots()[row as usize] {
+            Slot::Text(_) => row,
+            Slot::Visual(_) => next.next().map_or(row, |&token| slots[token]),
+        })
+        .collect()
+}
+
+fn split_rows(layout: &PromptLayout, rows: &[u32]) -> Split {
+    let (mut visual, mut text) = (Vec::new(), Vec::new());
+    for (at, &row) in (0_u32..).zip(rows) {
+        match layout.slots()[row as usize] {
+            Slot::Text(_) => text.push(at),
+            Slot::Visual(_) => visual.push(at),
+        }
+    }
+    Split { visual, text }
+}
+
+/// Rows that stay, in the order in which they stand afterwards: text where it is, and in the place of
+/// each run of visual tokens what is kept of it in the order of the selection's sequence.
+fn staying(split: &Split, rows: usize, selection: &Selection) -> Vec<u32> {
+    let mut run_of = vec![0_usize; split.visual.len()];
+    for place in 1..split.visual.len() {
+        let joined = split.visual[place] == split.visual[place - 1] + 1;
+        run_of[place] = run_of[place - 1] + usize::from(!joined);
+    }
+    let runs = run_of.last().map_or(0, |last| last + 1);
+    let mut kept: Vec<Vec<u32>> = vec![Vec::new(); runs];
+    for &place in selection.in_sequence() {
+        kept[run_of[place]].push(split.visual[place]);
+    }
+    let mut stay = Vec::with_capacity(rows);
+    let (mut text, mut run) = (split.text.iter().peekable(), 0);
+    for (place, &at) in split.visual.iter().enumerate() {
+        while let Some(&&row) = text.peek().filter(|row| ***row < at) {
+            stay.push(row);
+            text.next();
+        }
+        if place == 0 || run_of[place] != run_of[place - 1] {
+            stay.append(&mut kept[run]);
+            run += 1;
+        }
+    }
+    stay.extend(text);
+    stay
+}
+
+/// The visual tokens among the rows that stay.
+fn visual_order(stay: &[u32], rows: &[u32], tokens: &[usize]) -> Vec<usize> {
+    stay.iter().filter_map(|at| rows.binary_search(at).ok().map(|place| tokens[place])).collect()
+}
+
+/// A selection among visual tokens as one among all rows, text rows staying.
+fn lifted(selection: &Selection, visual: &[u32], stay: &[u32]) -> Selection {
+    let row = |place: usize| visual[place] as usize;
+    let sequence: Vec<usize> = stay.iter().map(|&at| at as usize).collect();
+    let mut kept = sequence.clone();
+    kept.sort_unstable();
+    Selection {
+        kept,
+        sequence,
+        merges: selection
+            .merges
+            .iter()
+            .map(|merge| Merge {
+                target: row(merge.target),
+                sources: merge.sources.iter().map(|&source| row(source)).collect(),
+                ..merge.clone()
+            })
+            .collect(),
+        replaced: selection
+            .replaced
+            .iter()
+            .map(|r| Replacement { position: row(r.position), token: row(r.token) })
+            .collect(),
+        ..Selection::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_of_each_run_takes_its_place() {
+        // Text at rows 0, 4 and 7; two runs of visual rows.
+        let split = Split { visual: vec![1, 2, 3, 5, 6], text: vec![0, 4, 7] };
+        let mut selection = Selection { kept: vec![0, 2, 4], ..Selection::default() };
+        assert_eq!(staying(&split, 8, &selection), [0, 1, 3, 4, 6, 7]);
+        selection.sequence = vec![2, 4, 0];
+        assert_eq!(staying(&split, 8, &selection), [0, 3, 1, 4, 6, 7]);
+        let tokens = [10, 11, 12, 20, 21];
+        assert_eq!(visual_order(&[0, 3, 1, 4, 6, 7], &split.visual, &tokens), [12, 10, 21]);
+        let none = Split { visual: vec![0, 1], text: vec![2] };
+        let first = Selection { kept: vec![1], ..Selection::default() };
+        assert_eq!(staying(&none, 3, &first), [1, 2]);
+    }
+}

@@ -1,0 +1,88 @@
+//! The words of a question, for pruners that compare them with the image.
+
+use mico_model::{Decoder, Family};
+
+use crate::error::Result;
+use crate::layout::{PromptLayout, Slot};
+use crate::pruner::Features;
+use crate::tokenizer::Tokenizer;
+
+/// Instructions about the form of the answer, which say nothing about the image.
+const INSTRUCTIONS: [&str; 2] = [
+    "Answer the question using a single word or phrase.",
+    "Answer with the option's letter from the given choices directly.",
+];
+
+/// Words that say little about what is to be seen.
+const FUNCTION_WORDS: [&str; 47] = [
+    "a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "have", "has", "had", "do",
+    "does", "did", "it", "they", "he", "she", "we", "you", "i", "what", "where", "when", "why",
+    "how", "who", "which", "and", "or", "but", "so", "if", "then", "question", "answer", "to",
+    "for", "with", "by", "from", "at", "into", "onto", "upon",
+];
+
+/// What was asked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asked<'a> {
+    pub(crate) family: Family,
+    /// The user's last message, if the prompt came as messages.
+    pub(crate) text: Option<&'a str>,
+    pub(crate) tokenizer: Option<&'a Tokenizer>,
+    pub(crate) layout: &'a PromptLayout,
+}
+
+/// Input embeddings of the question's words: those of the user's message, or of the text behind the
+/// last image (all text if there is none) where the prompt came as token ids.
+pub(crate) fn question(decoder: &Decoder, asked: Asked<'_>) -> Result<Features> {
+    let mut ids = match (asked.text, asked.tokenizer) {
+        (Some(text), Some(tokenizer)) => tokenizer.encode(&words(text, asked.family))?,
+        _ => Vec::new(),
+    };
+    if ids.is_empty() {
+        ids = behind_images(asked.layout);
+    }
+    Features::from_tensor(&decoder.embed(&ids)?)
+}
+
+/// The text whose words count.
+fn words(text: &str, family: Family) -> String {
+    if family.is_qwen() {
+        return format!("Question: {text}");
+    }
+    let text = INSTRUCTIONS.iter().fold(text.to_owned(), |text, said| text.replace(said, ""));
+    let word = |c: char| c.is_alphanumeric() || c == '_';
+    let telling: Vec<&str> = text
+        .split(|c| !word(c))
+        .filter(|word| !word.is_empty())
+        .filter(|word| !FUNCTION_WORDS.contains(&word.to_lowercase().as_str()))
+        .collect();
+    if telling.is_empty() { text } else { telling.join(" ") }
+}
+
+fn behind_images(layout: &PromptLayout) -> Vec<u32> {
+    let last = layout.slots().iter().rposition(|slot| matches!(slot, Slot::Visual(_)));
+    let text = |slots: &[Slot]| -> Vec<u32> {
+        let ids = slots.iter().filter_map(|slot| match slot {
+            Slot::Text(id) => Some(*id),
+            Slot::Visual(_) => None,
+        });
+        ids.collect()
+    };
+    let behind = text(&layout.slots()[last.map_or(0, |last| last + 1)..]);
+    if behind.is_empty() { text(layout.slots()) } else { behind }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_tell_nothing_go() {
+        let llava = |text| words(text, Family::Llava);
+        assert_eq!(llava("What colour is the cat's hat?"), "colour cat s hat");
+        let asked = "How many dogs?\nAnswer the question using a single word or phrase.";
+        assert_eq!(llava(asked), "many dogs");
+        assert_eq!(llava("What is it?"), "What is it?");
+        assert_eq!(words("What is it?", Family::Qwen25Vl), "Question: What is it?");
+    }
+}

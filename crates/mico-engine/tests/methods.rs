@@ -1,0 +1,266 @@
+//! Published methods inside the engine choose what their selectors choose from the dumped signals, on
+//! every family, before the decoder and inside it; and their positions are their authors'.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+mod support;
+
+use mico_engine::pruner::{PRUNERS, Pruning, by_name};
+use mico_engine::{Dump, Outcome};
+use mico_model::Family;
+use mico_select::schedule::Budget;
+use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, methods, select};
+use support::{Case, dumped_positions, weights};
+
+/// A tensor of a dump as rows.
+struct Rows {
+    values: Vec<f32>,
+    rows: usize,
+    width: usize,
+}
+
+impl Rows {
+    fn of(dump: &Dump, name: &str) -> Self {
+        let tensor = dump.get(name).unwrap_or_else(|| panic!("no {name}"));
+        let (rows, width) = match tensor.dims() {
+            [rows] => (*rows, 1),
+            [rows, width] => (*rows, *width),
+            other => panic!("{name} is {other:?}"),
+        };
+        let values = tensor.flatten_all().unwrap().to_vec1().unwrap();
+        Self { values, rows, width }
+    }
+
+    fn matrix(&self) -> Matrix<'_> {
+        Matrix::from_f32(&self.values, self.rows, self.width).unwrap()
+    }
+}
+
+/// Runs a selector on dumped tensors, by the names it knows them by.
+fn pick(
+    dump: &Dump,
+    tensors: &[(Tensor, &str)],
+    method: (&str, &[(&str, String)]),
+    budget: usize,
+    groups: Option<&[i64]>,
+) -> Selection {
+    let rows: Vec<(Tensor, Rows)> =
+        tensors.iter().map(|&(tensor, name)| (tensor, Rows::of(dump, name))).collect();
+    let mut inputs = Inputs::new();
+    for (tensor, rows) in &rows {
+        inputs = inputs.with(*tensor, rows.matrix());
+    }
+    if let Some(groups) = groups {
+        inputs = inputs.with_groups(groups);
+    }
+    let settings = method.1.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+    let selector = methods::by_name(method.0, Settings::new(settings)).unwrap();
+    select(selector.as_ref(), &inputs, budget, &Options::default()).unwrap()
+}
+
+/// The first image's request of a case under a method, if the model and budget admit it.
+fn run(case: &Case, method: &str, tokens: usize) -> Option<Outcome> {
+    let mut request = case.request(&case.runs("unpruned")[0]);
+    let pruner = by_name(method, Settings::default()).unwrap();
+    request.pruning = Pruning::new(pruner, Budget::Tokens(tokens));
+    request.turn.generation.max_new_tokens = 2;
+    case.engine.run(&request, &mut ()).ok()
+}
+
+const TOWER: (Tensor, &str) = (Tensor::Features, "stage1.features");
+const EMBEDDED: (Tensor, &str) = (Tensor::Features, "visual_embeds");
+const DEEP: (Tensor, &str) = (Tensor::Reliability, "stage1.reliability");
+
+#[test]
+fn choices_before_the_decoder_are_those_of_the_selectors() {
+    let mut compared = 0;
+    for &name in weights() {
+        let case = Case::load(name);
+        let family = case.engine.model().config().family;
+        let (qwen, per_frame) = (family.is_qwen(), case.engine.schedule().per_frame);
+        let in_tower = matches!(family, Family::Llava | Family::LlavaNext);
+        for tokens in [3, 6, 8] {
+            for method in
+                ["divprune", "vispruner", "scope", "holov", "visionzip", "mmtok", "vscan", "apet"]
+            {
+                let Some(outcome) = run(&case, method, tokens) else { continue };
+                let layout = &outcome.images[0].layout;
+                let unit = layout.len() / if per_frame { layout.groups().len() } else { 1 };
+                let (frames, whole) = match per_frame {
+                    true => (layout.groups().len(), tokens >= unit),
+                    false => (1, tokens >= layout.len()),
+                };
+                if whole || outcome.images.len() > 1 {
+                    continue;
+                }
+                let groups: Vec<i64> = (0..layout.len())
+                    .map(|token| i64::try_from(layout.group_of(token).unwrap()).unwrap())
+                    .collect();
+                let together = matches!(method, "divprune" | "holov") && !per_frame;
+                let columns = layout.groups()[0].columns;
+                let three_halves = mico_select::round_ratio(3 * tokens as i128, 2) as usize;
+                let budget = match method {
+                    "vscan" | "apet" => three_halves,
+                    _ => tokens,
+                };
+                let tensors: Vec<(Tensor, &str)> = match method {
+                    "divprune" => vec![EMBEDDED],
+                    "vispruner" | "scope" => vec![TOWER, DEEP],
+                    "holov" => vec![EMBEDDED, DEEP],
+                    "visionzip" => vec![DEEP, (Tensor::Keys, "stage1.keys")],
+                    "mmtok" => vec![
+                        TOWER,
+                        (Tensor::Projected, "visual_embeds"),
+                        (Tensor::Text, "stage1.text"),
+                    ],
+                    "vscan" => vec![
+                        EMBEDDED,
+                        DEEP,
+                        (Tensor::ReliabilityShallow, "stage1.reliability_shallow"),
+                    ],
+                    _ if in_tower => vec![TOWER],
+                    _ => vec![EMBEDDED],
+                };
+                let settings: Vec<(&str, String)> = match method {
+                    "holov" if qwen => {
+                        let runs = (1024 * layout.len() / (576 * tokens)).max(1);
+                        vec![("runs", runs.to_string())]
+                    }
+                    "mmtok" if qwen => vec![("tau_t", "0.01".into())],
+                    "vscan" if qwen => vec![
+                        ("window", "4".into()),
+                        ("local", "cap".into()),
+                        ("columns", columns.to_string()),
+                    ],
+                    "apet" if qwen => vec![("blend", "0.5".into())],
+                    _ => Vec::new(),
+                };
+                // A padded image's empty patches are taken last; these images have none.
+                let padded = (0..layout.len()).any(|token| layout.region(token).is_empty());
+                if method == "mmtok" && family == Family::Llava && padded {
+                    continue;
+                }
+                let dump = outcome.dump.as_ref().unwrap();
+                let own = (!together).then_some(groups.as_slice());
+                let mut options_budget = budget * frames;
+                if family == Family::InternVl && !together {
+                    // Tiles divide the budget with the remainder to the first of them.
+                    options_budget = budget - budget % layout.groups().len();
+                    if options_budget != budget {
+                        continue;
+                    }
+                }
+                let picked =
+                    pick(dump, &tensors, (method, &settings), options_budget, own);
+                let kept = &outcome.trace.stage1.as_ref().unwrap().kept;
+                assert_eq!(kept, &picked.kept, "{name} {method} {tokens}");
+                let mut merged: Vec<(usize, Vec<usize>)> =
+                    picked.merges.iter().map(|m| (m.target, m.sources.clone())).collect();
+                let mut found = outcome.trace.merged.clone();
+                if !outcome.trace.stage2.as_ref().is_some_and(|_| method == "apet") {
+                    merged.sort();
+                    found.sort();
+                    assert_eq!(found, merged, "{name} {method} {tokens}");
+                }
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 150, "{compared}");
+}
+
+#[test]
+fn choices_inside_the_decoder_are_those_of_the_selectors() {
+    let mut compared = std::collections::BTreeMap::<&str, usize>::new();
+    for &name in weights() {
+        let case = Case::load(name);
+        let qwen = case.engine.model().config().family.is_qwen();
+        for tokens in [6, 9, 12, 14] {
+            for method in ["fastv", "sparsevlm", "vscan", "apet", "pyramiddrop", "dart", "mico"] {
+                let Some(outcome) = run(&case, method, tokens) else { continue };
+                let trace = &outcome.trace;
+                if trace.stage2.is_none() || outcome.images.len() > 1 {
+                    continue;
+                }
+                let before: Vec<usize> = match &trace.stage1 {
+                    Some(stage1) => stage1.kept.clone(),
+                    None => (0..trace.visual_tokens).collect(),
+                };
+                // The first cut: what it saw is by the name of its block where there are several.
+                let (place, kept) = match trace.cuts.first() {
+                    Some(cut) => (format!("cut{}", cut.block), &cut.kept),
+                    None => ("stage2".to_owned(), &trace.stage2.as_ref().unwrap().kept),
+                };
+                if kept.len() == before.len() {
+                    continue;
+                }
+                let layout = [&outcome.images[0].layout];
+                let pruner = by_name(method, Settings::default()).unwrap();
+                let plan = case
+                    .engine
+                    .plan(&Pruning::new(pruner, Budget::Tokens(tokens)), &layout)
+                    .unwrap();
+                let name_of = |signal: &str| format!("{place}.{signal}");
+                let signals: &[(Tensor, &str)] = match method {
+                    "fastv" | "vscan" | "pyramiddrop" => &[(Tensor::Relevance, "relevance")],
+                    "apet" => &[(Tensor::Features, "features")],
+                    "dart" => &[
+                        (Tensor::Features, "features"),
+                        (Tensor::Text, "text"),
+                        (Tensor::Keys, "keys"),
+                        (Tensor::TextKeys, "text_keys"),
+                    ],
+                    _ => &[(Tensor::Features, "features"), (Tensor::Relevance, "relevance")],
+                };
+                let names: Vec<String> = signals.iter().map(|(_, name)| name_of(name)).collect();
+                let tensors: Vec<(Tensor, &str)> =
+                    signals.iter().zip(&names).map(|((t, _), name)| (*t, name.as_str())).collect();
+                let settings: Vec<(&str, String)> = match method {
+                    "apet" if qwen => vec![
+                        ("slots", "error".into()),
+                        ("blend", "0.5".into()),
+                        ("ridge", "0.1".into()),
+                    ],
+                    "apet" => vec![("slots", "error".into())],
+                    _ => Vec::new(),
+                };
+                let selector = if method == "vscan" { "fastv" } else { method };
+                let dump = outcome.dump.as_ref().unwrap();
+                let picked = pick(dump, &tensors, (selector, &settings), plan.cuts[0].ask, None);
+                let picked: Vec<usize> = picked.kept.iter().map(|&place| before[place]).collect();
+                assert_eq!(kept, &picked, "{name} {method} {tokens}");
+                *compared.entry(method).or_default() += 1;
+            }
+        }
+    }
+    assert!(compared.len() == 7 && compared.values().all(|&count| count >= 5), "{compared:?}");
+}
+
+/// Renumbered where the authors renumber, which nobody does where positions have three axes.
+#[test]
+fn positions_are_those_of_the_authors() {
+    for &name in weights() {
+        let case = Case::load(name);
+        let original = |outcome: &Outcome| {
+            let gaps = outcome.trace.stage1.as_ref().is_some_and(|stage1| {
+                stage1.kept.len() < outcome.trace.visual_tokens
+            });
+            let ids = &dumped_positions(outcome)[0];
+            !gaps || !ids.windows(2).all(|pair| pair[1] == pair[0] + 1)
+        };
+        let spatial = case.engine.model().config().decoder.rope.axes.is_spatial();
+        for method in PRUNERS {
+            let Some(outcome) = run(&case, method.name, 5) else { continue };
+            let keeps = matches!(
+                method.name,
+                "mico" | "mico-s1" | "random" | "none" | "fastv" | "dart"
+            );
+            if keeps || spatial {
+                assert!(original(&outcome) || spatial, "{name} {}", method.name);
+            } else if outcome.trace.stage1.is_some() {
+                let ids = &dumped_positions(&outcome)[0];
+                let expected: Vec<i64> = (0..ids.len() as i64).collect();
+                assert_eq!(ids, &expected, "{name} {}", method.name);
+            }
+        }
+    }
+}
