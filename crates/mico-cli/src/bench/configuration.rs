@@ -24,7 +24,7 @@ impl Configuration {
             (Some(folder), _) if args.out.is_some() => {
                 (folder.display().to_string(), fingerprint(Located::at(folder).files())?)
             }
-            (Some(folder), _) => (folder.display().to_string(), String::new()),
+            (Some(folder), _) => (folder.display().to_string(), "not read".to_owned()),
             (None, preset) => {
                 let name = preset.as_deref().unwrap_or_default();
                 let preset = Preset::find(name).map_err(Failure::misused)?;
@@ -82,13 +82,19 @@ pub(super) struct About {
     pub(super) layers: usize,
     pub(super) decoder_bytes: usize,
     pub(super) load_seconds: f64,
+    /// A hash of the tower's files where they are a folder of their own; read only for a journal.
+    pub(super) tower: Option<String>,
 }
 
 impl About {
     /// What differs from `now` though the configuration is the same.
     pub(super) fn differences(&self, now: &Self) -> Option<String> {
-        let pairs =
-            [("dtype", &self.dtype, &now.dtype), ("attention", &self.attention, &now.attention)];
+        let tower = |about: &Self| about.tower.clone().unwrap_or_default();
+        let pairs = [
+            ("dtype", self.dtype.clone(), now.dtype.clone()),
+            ("attention", self.attention.clone(), now.attention.clone()),
+            ("tower", tower(self), tower(now)),
+        ];
         let (name, before, after) = pairs.into_iter().find(|(_, before, after)| before != after)?;
         Some(format!("{name} {before} (now {after})"))
     }

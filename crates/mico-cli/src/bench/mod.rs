@@ -70,7 +70,7 @@ fn measured(args: &BenchArgs, settings: &[Setting]) -> Result<Report, Failure> {
     journal.check(&configuration)?;
     if journal.lacks(settings, args.repeats) {
         let subject = subject::build(args)?;
-        journal.begin(&configuration, &subject.about())?;
+        journal.begin(&configuration, &subject.about(args.out.is_some())?)?;
         measure::measure(args, &subject, settings, &mut journal)?;
     }
     measure::check_refusals(settings, &journal)?;

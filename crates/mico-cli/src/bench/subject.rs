@@ -48,10 +48,13 @@ pub(super) struct Subject {
 
 impl Subject {
     /// What reports and journals say about it.
-    pub(super) fn about(&self) -> About {
+    pub(super) fn about(&self, journal: bool) -> Result<About, Failure> {
+        let tower = self.engine.model().config().vision.tower_folder();
+        let tower = tower.filter(|folder| journal && folder.is_dir());
+        let tower = tower.map(|folder| mico_eval::fingerprint(folder.into())).transpose()?;
         let about = self.engine.describe();
         let fused = self.engine.model().decoder().device().is_cpu() && about.dtype == "f32";
-        About {
+        Ok(About {
             model: self.name.clone(),
             preset: about.preset.map(str::to_owned),
             synthetic: self.synthetic,
@@ -61,7 +64,8 @@ impl Subject {
             layers: about.layers,
             decoder_bytes: about.decoder_bytes,
             load_seconds: self.load_seconds,
-        }
+            tower,
+        })
     }
 }
 
