@@ -94,7 +94,8 @@ impl FlopsArgs {
             _ => BEFORE_IMAGE_CHATML,
         };
         if let Some(before) = self.text_before.filter(|&before| before > total) {
-            let message = format!("--text-before {before}, accepted: at most --text-tokens {total}");
+            let message =
+                format!("--text-before {before}, accepted: at most --text-tokens {total}");
             return Err(Failure::misused(message));
         }
         let before = self.text_before.unwrap_or(usual.min(total - 1));

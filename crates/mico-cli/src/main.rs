@@ -1,12 +1,18 @@
 //! The `mico` command.
 
+mod allocator;
+
 use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::ErrorKind;
 use mico_cli::{Cli, failure::Failure};
 
+#[global_allocator]
+static ALLOCATOR: allocator::Counting = allocator::Counting;
+
 fn main() -> ExitCode {
+    mico_cli::bench::count_allocations(&ALLOCATOR);
     let result = match Cli::try_parse() {
         Ok(cli) => {
             if let Some(threads) = cli.engine_threads() {

@@ -1,6 +1,11 @@
-//! `mico bench` as a user runs it, on the tiny checkpoint. No time is asserted.
+//! `mico bench` as a user runs it, on tiny checkpoints: what is measured and how it is told. No time is
+//! asserted. Journals and pictures are in `files`.
 
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+mod common;
+#[path = "bench/files.rs"]
+mod files;
 
 use std::path::{Path, PathBuf};
 
@@ -74,13 +79,22 @@ fn rows_counts_and_components() {
             "stage2_select",
             "decoder_prefill",
             "prefill",
+            "first_token",
             "decode_per_token",
             "request",
         ] {
             let spread = &row["seconds"][component];
             let at = |key: &str| spread[key].as_f64().unwrap();
-            assert!(0.0 <= at("min") && at("min") <= at("median") && at("median") <= at("max"));
+            let ordered = [0.0, at("min"), at("q1"), at("median"), at("q3"), at("max")];
+            assert!(ordered.is_sorted(), "{component}: {ordered:?}");
+            assert_eq!(at("iqr"), at("q3") - at("q1"));
         }
+        // Every run's first token comes after its prefill and before its end.
+        let median = |component: &str| row["seconds"][component]["median"].as_f64().unwrap();
+        assert!(median("prefill") <= median("first_token"));
+        assert!(median("first_token") <= median("request"));
+        let allocated = |key: &str| row["allocated_bytes"][key].as_u64().unwrap();
+        assert!(allocated("above_start") > 0 && allocated("above_start") < allocated("peak"));
         let parts = row["gflops"].as_object().unwrap();
         let sum: f64 = parts
             .iter()
@@ -89,6 +103,12 @@ fn rows_counts_and_components() {
             .sum();
         assert!((sum - row["gflops"]["total"].as_f64().unwrap()).abs() < 1e-12);
     }
+    let rounds = serde_json::json!([
+        {"round": 0, "interrupted": false},
+        {"round": 1, "interrupted": false},
+    ]);
+    assert_eq!(report["rounds"], rounds);
+    assert_eq!(report["refused"], serde_json::json!([]));
     assert_eq!(rows[0]["speedup"], Value::Null);
     // 16 visual tokens, 4 blocks, refinement after block 1: a pool of 12 and 4, or of 8 and 3.
     assert_eq!(rows[1]["tokens"]["stage1_kept"], 12);
@@ -121,6 +141,59 @@ fn budgets_default_to_shares_and_can_be_left_out() {
     assert_eq!(rows[0]["threads"], 1);
     let alone = report("llava15", &[&quick[..], &["--no-prune"]].concat());
     assert_eq!(alone["rows"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn methods_carry_settings() {
+    let methods = "vispruner,vispruner:ratio=0.25,vispruner:ratio=0.25,none";
+    let quick = ["--budget", "6", "--repeats", "1", "--warmups", "0", "--method", methods];
+    let found = report("llava15", &quick);
+    let rows = found["rows"].as_array().unwrap();
+    let names: Vec<&str> = rows.iter().map(|row| row["method"].as_str().unwrap()).collect();
+    assert_eq!(names, ["none", "vispruner", "vispruner:ratio=0.25"]);
+}
+
+#[test]
+fn what_is_refused_does_not_stop_the_others() {
+    let case = "../qwen/qwen35-tied";
+    // The third block of this model has no attention to refine by.
+    let quick = ["--budget", "6", "--repeats", "1", "--refine-layer", "3", "--method"];
+    let found = report(case, &[&quick[..], &["mico,random"]].concat());
+    let rows = found["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(rows[1]["method"], "random");
+    let refused = found["refused"].as_array().unwrap();
+    assert_eq!((refused.len(), &refused[0]["method"]), (1, &Value::from("mico")));
+    let message = refused[0]["refused"].as_str().unwrap();
+    assert!(message.contains("schedule refused"), "{message}");
+    let with = |method: &str| {
+        let mut command = mico();
+        command.arg("--model").arg(fixture(case)).args(quick).arg(method);
+        command
+    };
+    let output = with("mico,random").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("* mico T=6 was refused: schedule refused"), "{text}");
+    refused_alone(&mut with("mico"));
+}
+
+/// The one setting that was asked for is refused: so is the bench.
+fn refused_alone(command: &mut Command) {
+    refused(command, 1, &["mico T=6", "schedule refused"]);
+}
+
+#[test]
+fn many_settings_have_a_row_each() {
+    let methods = "mico,mico-s1,random";
+    let quick = ["--budget", "6,4", "--repeats", "1", "--warmups", "0", "--method", methods];
+    let output = mico().arg("--model").arg(fixture("llava15")).args(quick).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    for words in ["### T = 6", "### T = 4", "| *unpruned* |", "| random |", "threads", "Commit"] {
+        assert!(text.contains(words), "{words}: {text}");
+    }
+    let widths: Vec<usize> =
+        text.lines().filter(|line| line.starts_with('|')).map(|l| l.matches('|').count()).collect();
+    assert_eq!(widths, [19; 12]);
 }
 
 #[test]
@@ -160,4 +233,21 @@ fn wrong_calls_are_one_line() {
     refused(&mut with(&["--refine-layer", "9"]), 2, &["refine-layer", "9"]);
     refused(&mut with(&["--no-prune", "--budget", "3"]), 2, &["--no-prune"]);
     refused(mico().args(["--model", "no-such-folder"]), 1, &["no-such-folder"]);
+    refused(&mut with(&["--method", "vispruner:ratio"]), 2, &["vispruner:ratio", "KEY=VALUE"]);
+    refused(&mut with(&["--method", "vispruner:ratio=7"]), 2, &["ratio", "7"]);
+    refused(&mut with(&["--method", "mico:frob=1"]), 2, &["mico", "frob"]);
+    refused(&mut with(&["--plot", "bench.pdf"]), 2, &["bench.pdf", ".svg", ".png"]);
+    refused(&mut with(&["--plot", "bench"]), 2, &["bench", ".svg"]);
+    refused(&mut with(&["--resume"]), 2, &["--out"]);
+    refused(&mut with(&["--quality", "summary.json"]), 2, &["--plot"]);
+    for flag in ["--out", "--markdown", "--plot"] {
+        let path = "no-such-folder/bench.svg";
+        refused(&mut with(&[flag, path]), 1, &[flag, path]);
+    }
+    let plot = ["--plot", "bench.svg", "--quality"];
+    let missing = [&plot[..], &["no-such-file"]].concat();
+    refused(&mut with(&missing), 1, &["--quality", "no-such-file"]);
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+    let other = [&plot[..], &[manifest]].concat();
+    refused(&mut with(&other), 1, &["--quality", "Cargo.toml", "mico eval"]);
 }

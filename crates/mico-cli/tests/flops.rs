@@ -92,6 +92,7 @@ fn wrong_calls_are_told() {
         2,
         &["--text-before 6"],
     );
-    let block = ["--preset", "tiny", "--budget", "200", "--method", "sparsevlm", "--refine-layer", "2"];
+    let block =
+        ["--preset", "tiny", "--budget", "200", "--method", "sparsevlm", "--refine-layer", "2"];
     refused(&block, 1, &["refine-layer", "several blocks"]);
 }

@@ -4,8 +4,8 @@ use mico_model::{
     Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, VisionTaps, Watch,
 };
 use mico_vision::RgbImage;
-use mico_vision::layout::VisualLayout;
 use mico_vision::decode::{DecodeOptions, decode};
+use mico_vision::layout::VisualLayout;
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use serde::Serialize;
 

@@ -80,7 +80,8 @@ impl Estimate {
         let tokens: Vec<usize> = visual.iter().map(|visual| visual + text.total).collect();
         let grid = |group: &Group| Grid { rows: group.rows, columns: group.columns };
         let grids: Vec<Grid> = self.layout.groups().iter().map(grid).collect();
-        let pruning = if plan == Plan::default() { PruningWork::default() } else { planned.work()? };
+        let pruning =
+            if plan == Plan::default() { PruningWork::default() } else { planned.work()? };
         let gflops = flops::prefill(&Prefill {
             config: &self.config,
             grids: &grids,

@@ -71,7 +71,8 @@ impl Report<'_> {
         let stage2 = cuts.last().map(|cut| Stage2Trace { kept: cut.visual.clone() });
         let merges = self.selected.merges.iter().chain(cuts.iter().flat_map(|cut| &cut.merges));
         let merged: Vec<_> = merges.map(|m| (m.target, m.sources.clone())).collect();
-        let several = cuts.iter().map(|cut| CutTrace { block: cut.block, kept: cut.visual.clone() });
+        let several =
+            cuts.iter().map(|cut| CutTrace { block: cut.block, kept: cut.visual.clone() });
         let several: Vec<CutTrace> = several.collect();
         let kept = self.selected.kept;
         let trace = Trace {

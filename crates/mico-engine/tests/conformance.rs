@@ -179,7 +179,11 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
     if method == "mico" {
         let whole = |i: &&mico_engine::ImageOutcome| tokens >= unit(engine, &i.layout);
         let keep = outcome.images.iter().map(|image| {
-            if whole(&image) { image.layout.len() } else { scheduled(engine, &image.layout, tokens).1 }
+            if whole(&image) {
+                image.layout.len()
+            } else {
+                scheduled(engine, &image.layout, tokens).1
+            }
         });
         assert_eq!(trace.stage2.as_ref().unwrap().kept.len(), keep.sum::<usize>(), "{what}");
         assert_eq!(trace.model.refine_layer, engine.schedule().policy.refine_layer, "{what}");

@@ -149,8 +149,7 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
                         continue;
                     }
                 }
-                let picked =
-                    pick(dump, &tensors, (method, &settings), options_budget, own);
+                let picked = pick(dump, &tensors, (method, &settings), options_budget, own);
                 let kept = &outcome.trace.stage1.as_ref().unwrap().kept;
                 assert_eq!(kept, &picked.kept, "{name} {method} {tokens}");
                 let mut merged: Vec<(usize, Vec<usize>)> =
@@ -241,19 +240,19 @@ fn positions_are_those_of_the_authors() {
     for &name in weights() {
         let case = Case::load(name);
         let original = |outcome: &Outcome| {
-            let gaps = outcome.trace.stage1.as_ref().is_some_and(|stage1| {
-                stage1.kept.len() < outcome.trace.visual_tokens
-            });
+            let gaps = outcome
+                .trace
+                .stage1
+                .as_ref()
+                .is_some_and(|stage1| stage1.kept.len() < outcome.trace.visual_tokens);
             let ids = &dumped_positions(outcome)[0];
             !gaps || !ids.windows(2).all(|pair| pair[1] == pair[0] + 1)
         };
         let spatial = case.engine.model().config().decoder.rope.axes.is_spatial();
         for method in PRUNERS {
             let Some(outcome) = run(&case, method.name, 5) else { continue };
-            let keeps = matches!(
-                method.name,
-                "mico" | "mico-s1" | "random" | "none" | "fastv" | "dart"
-            );
+            let keeps =
+                matches!(method.name, "mico" | "mico-s1" | "random" | "none" | "fastv" | "dart");
             if keeps || spatial {
                 assert!(original(&outcome) || spatial, "{name} {}", method.name);
             } else if outcome.trace.stage1.is_some() {

@@ -6,8 +6,8 @@ mod support;
 use std::sync::Arc;
 
 use mico_engine::pruner::{
-    Cut, PRUNERS, Plan, PlanRequest, PositionRule, Pruner, Pruning, Share, Stage1Plan, Stage1Signals, Stage1View,
-    Stage2Signals, Stage2View, by_name,
+    Cut, PRUNERS, Plan, PlanRequest, PositionRule, Pruner, Pruning, Share, Stage1Plan,
+    Stage1Signals, Stage1View, Stage2Signals, Stage2View, by_name,
 };
 use mico_engine::{ImageInput, Outcome, Result, Sink, Switches};
 use mico_select::schedule::Budget;

@@ -17,6 +17,7 @@
 
 pub mod aggregate;
 mod calibrate;
+pub mod drawing;
 mod error;
 mod fingerprint;
 mod journal;
@@ -25,6 +26,7 @@ pub mod plot;
 mod record;
 mod report;
 mod run;
+pub mod scatter;
 pub mod scorer;
 mod setting;
 pub mod stats;

@@ -1,17 +1,21 @@
-//! Curves with bands, as SVG.
+//! Curves with bands.
 
-use std::fmt::Write as _;
+use std::f64::consts::{PI, TAU};
 
 use crate::calibrate::{Calibration, Candidate};
+use crate::drawing::{Anchor, Colour, Drawing, Font, Place, Stroke};
 use crate::report::Estimate;
 
 const WIDTH: f64 = 640.0;
 const PANEL: f64 = 260.0;
 const MARGIN: [f64; 4] = [70.0, 36.0, 24.0, 44.0];
-const BLUE: &str = "#1f5fa8";
-const GREY: &str = "#8a8a8a";
+const TEXT: f64 = 12.0;
+const TITLE: f64 = 14.0;
+const BLUE: Colour = Colour(31, 95, 168);
 /// Lines of the grid in a panel.
 const STEPS: usize = 4;
+/// The tips of a star and the corners between them, from its middle.
+const STAR: [f64; 2] = [10.0, 4.0];
 
 /// A curve with its band, and a level to compare it with.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,18 +33,12 @@ pub struct Panel {
 }
 
 /// Panels one above the other.
-pub fn svg(panels: &[Panel]) -> String {
-    let height = PANEL * panels.len() as f64;
-    let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{WIDTH}\" height=\"{height}\" \
-         viewBox=\"0 0 {WIDTH} {height}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
+pub fn draw(panels: &[Panel]) -> Drawing {
+    let mut drawing = Drawing::new(WIDTH as u32, (PANEL * panels.len() as f64) as u32);
     for (index, panel) in panels.iter().enumerate() {
-        draw(&mut text, panel, PANEL * index as f64);
+        draw_panel(&mut drawing, panel, PANEL * index as f64);
     }
-    text.push_str("</svg>\n");
-    text
+    drawing
 }
 
 /// Bounds that are neither empty nor without width.
@@ -55,87 +53,60 @@ fn bounds(values: impl Iterator<Item = f64>) -> (f64, f64) {
     (low - room, high + room)
 }
 
-fn draw(text: &mut String, panel: &Panel, offset: f64) {
+fn draw_panel(drawing: &mut Drawing, panel: &Panel, offset: f64) {
     let [left, top, right, bottom] = MARGIN;
     let (x0, x1) = bounds(panel.points.iter().map(|point| point.0));
     let ends = panel.points.iter().flat_map(|(_, e)| [e.low, e.high, e.value]);
     let (y0, y1) = bounds(ends.chain([panel.level.1]));
-    let x = |value: f64| left + (value - x0) / (x1 - x0) * (WIDTH - left - right);
+    let right = WIDTH - right;
+    let x = |value: f64| left + (value - x0) / (x1 - x0) * (right - left);
     let y = |value: f64| offset + top + (y1 - value) / (y1 - y0) * (PANEL - top - bottom);
-    let _ = writeln!(
-        text,
-        "<text x=\"{left}\" y=\"{}\" font-weight=\"bold\">{}</text>",
-        offset + 20.0,
-        escape(&panel.title)
-    );
+    let font = |anchor: Anchor| Font { size: TEXT, colour: Colour::BLACK, anchor };
+    let title = Font { size: TITLE, ..font(Anchor::Start) };
+    drawing.text((left, offset + 20.0), panel.title.as_str(), title);
     for step in 0..=STEPS {
         let value = y0 + (y1 - y0) * step as f64 / STEPS as f64;
-        let _ = writeln!(
-            text,
-            "<line x1=\"{left}\" x2=\"{}\" y1=\"{1:.1}\" y2=\"{1:.1}\" stroke=\"#e4e4e4\"/>\
-             <text x=\"{2}\" y=\"{3:.1}\" text-anchor=\"end\">{4}</text>",
-            WIDTH - right,
-            y(value),
-            left - 6.0,
-            y(value) + 4.0,
-            number(value, y1 - y0)
-        );
+        let ends = [(left, y(value)), (right, y(value))];
+        drawing.line(ends, Stroke::solid(Colour::FAINT, 1.0));
+        let text = number(value, y1 - y0);
+        drawing.text((left - 6.0, y(value) + 4.0), text, font(Anchor::End));
     }
-    let band: Vec<String> = panel
-        .points
-        .iter()
-        .map(|(at, e)| format!("{:.1},{:.1}", x(*at), y(e.high)))
-        .chain(panel.points.iter().rev().map(|(at, e)| format!("{:.1},{:.1}", x(*at), y(e.low))))
-        .collect();
-    let line: Vec<String> =
-        panel.points.iter().map(|(at, e)| format!("{:.1},{:.1}", x(*at), y(e.value))).collect();
-    let _ = writeln!(
-        text,
-        "<polygon points=\"{}\" fill=\"{BLUE}\" fill-opacity=\"0.15\"/>\n\
-         <line x1=\"{left}\" x2=\"{2}\" y1=\"{3:.1}\" y2=\"{3:.1}\" stroke=\"{GREY}\" stroke-dasharray=\"5 4\"/>\
-         <text x=\"{2}\" y=\"{4:.1}\" text-anchor=\"end\" fill=\"{GREY}\">{5}</text>\n\
-         <polyline points=\"{1}\" fill=\"none\" stroke=\"{BLUE}\" stroke-width=\"2\"/>",
-        band.join(" "),
-        line.join(" "),
-        WIDTH - right,
-        y(panel.level.1),
-        y(panel.level.1) - 5.0,
-        escape(&panel.level.0)
-    );
-    for (at, estimate) in &panel.points {
-        let star = *at == panel.star;
-        let (px, py) = (x(*at), y(estimate.value));
-        let mark = if star {
-            format!(
-                "<text x=\"{px:.1}\" y=\"{:.1}\" text-anchor=\"middle\" font-size=\"22\" fill=\"{BLUE}\">★</text>",
-                py + 8.0
-            )
+    let places = |of: fn(&Estimate) -> f64| {
+        panel.points.iter().map(|(at, e)| (x(*at), y(of(e)))).collect::<Vec<Place>>()
+    };
+    let band = places(|e| e.high).into_iter().chain(places(|e| e.low).into_iter().rev());
+    drawing.area(band.collect::<Vec<Place>>(), BLUE, 0.15);
+    let level = y(panel.level.1);
+    drawing.line([(left, level), (right, level)], Stroke::dashed(Colour::GREY, 1.0));
+    let grey = Font { colour: Colour::GREY, ..font(Anchor::End) };
+    drawing.text((right, level - 5.0), panel.level.0.as_str(), grey);
+    drawing.line(places(|e| e.value), Stroke::solid(BLUE, 2.0));
+    for ((at, _), place) in panel.points.iter().zip(places(|e| e.value)) {
+        if *at == panel.star {
+            drawing.area(star(place), BLUE, 1.0);
         } else {
-            format!("<circle cx=\"{px:.1}\" cy=\"{py:.1}\" r=\"3.5\" fill=\"{BLUE}\"/>")
-        };
-        let label = offset + PANEL - bottom + 18.0;
-        let _ = writeln!(
-            text,
-            "{mark}<text x=\"{px:.1}\" y=\"{label:.1}\" text-anchor=\"middle\">{at}</text>"
-        );
+            drawing.disc(place, 3.5, BLUE);
+        }
+        let below = (place.0, offset + PANEL - bottom + 18.0);
+        drawing.text(below, at.to_string(), font(Anchor::Middle));
     }
-    let _ = writeln!(
-        text,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
-        f64::midpoint(left, WIDTH - right),
-        offset + PANEL - 8.0,
-        escape(&panel.axis)
-    );
+    let middle = (f64::midpoint(left, right), offset + PANEL - 8.0);
+    drawing.text(middle, panel.axis.as_str(), font(Anchor::Middle));
+}
+
+/// A star of five tips, one of them upwards.
+fn star((x, y): Place) -> Vec<Place> {
+    let corner = |index: usize| {
+        let (angle, radius) = (PI + TAU * index as f64 / 10.0, STAR[index % 2]);
+        (x + radius * angle.sin(), y + radius * angle.cos())
+    };
+    (0..10).map(corner).collect()
 }
 
 /// As many decimals as the range needs.
 fn number(value: f64, range: f64) -> String {
     let decimals = if range >= 20.0 { 0 } else { (2.0 - range.log10()).clamp(0.0, 6.0) as usize };
     format!("{value:.decimals$}")
-}
-
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 impl Calibration {
@@ -152,10 +123,11 @@ impl Calibration {
             star: self.best as f64,
             axis: "refinement after block K".into(),
         };
-        svg(&[
+        let panels = [
             panel("Acc (%)", |each| each.acc),
             panel("ΔKL to Stage 1 alone (nats, lower is better)", |each| each.delta_kl),
-        ])
+        ];
+        draw(&panels).svg()
     }
 }
 
@@ -173,7 +145,9 @@ mod tests {
             star: 2.0,
             axis: "K".into(),
         };
-        let text = svg(&[panel.clone(), Panel { points: Vec::new(), ..panel }]);
-        assert!(text.contains("a &lt; b") && text.contains('★') && !text.contains("NaN"));
+        let text = draw(&[panel.clone(), Panel { points: Vec::new(), ..panel }]).svg();
+        // A band and a star in the first panel, an empty band in the second.
+        assert_eq!(text.matches("<polygon").count(), 3);
+        assert!(text.contains("a &lt; b") && !text.contains("NaN"));
     }
 }

@@ -1,6 +1,6 @@
 //! What is compared.
 
-use mico_engine::pruner::{Pruning, by_name, by_spec};
+use mico_engine::pruner::{MethodSpec, Pruning, by_name};
 use mico_select::Settings;
 use mico_select::schedule::Budget;
 
@@ -69,7 +69,7 @@ impl Setting {
         let pruner = if method == "random" {
             by_name(method, Settings::new([("seed".to_owned(), picture.to_string())]))?
         } else {
-            by_spec(method)?
+            method.parse::<MethodSpec>()?.build()?
         };
         let pruning = Pruning::new(pruner, Budget::Tokens(*tokens));
         Ok(Pruning { refine_layer: *refine_layer, pool: *pool, authors: *authors, ..pruning })

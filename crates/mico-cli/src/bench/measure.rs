@@ -1,99 +1,120 @@
 //! Runs the settings in turn.
 
-use std::time::Instant;
-
 use indicatif::{ProgressBar, ProgressStyle};
-use mico_engine::{Generation, ImageOutcome, Prompt, Request, Seconds, Trace, TurnRequest};
+use mico_engine::{Generation, Prompt, Request, TurnRequest};
 
+use super::args::BenchArgs;
+use super::journal::{Journal, Record};
+use super::memory::Watch;
+use super::sample::{Components, Facts, Measured, Sample, Stopwatch};
 use super::settings::Setting;
 use super::subject::Subject;
-use super::{BenchArgs, system};
+use super::system;
 use crate::failure::Failure;
 
-/// One counted run.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sample {
-    pub(super) seconds: Seconds,
-    /// Wall time of the whole request.
-    pub(super) request: f64,
-    pub(super) peak_memory: u64,
+/// Why a run brought no sample.
+enum Stopped {
+    /// The engine does not run such a setting.
+    Refused(mico_engine::Error),
+    Failed(Failure),
 }
 
-impl Sample {
-    /// Everything between pixels and the first logits.
-    pub(super) fn prefill(&self) -> f64 {
-        self.seconds.vision + self.seconds.projector + self.after_projector()
-    }
-
-    /// The part of it that pruning changes: decoder and both stages.
-    pub(super) fn after_projector(&self) -> f64 {
-        self.pruning() + self.seconds.decoder_prefill
-    }
-
-    /// What both stages cost.
-    pub(super) fn pruning(&self) -> f64 {
-        self.seconds.stage1 + self.seconds.stage2_relevance + self.seconds.stage2_select
-    }
-}
-
-/// A setting with all its runs.
-#[derive(Debug)]
-pub(super) struct Measured {
-    pub(super) setting: Setting,
-    pub(super) trace: Trace,
-    pub(super) image: ImageOutcome,
-    pub(super) samples: Vec<Sample>,
-}
-
-/// All settings, measured.
-#[derive(Debug)]
-pub(super) struct Measurement {
-    pub(super) rows: Vec<Measured>,
-    /// Whether the peak of each run is its own, or that of the process so far.
-    pub(super) peak_per_run: bool,
-}
-
-/// Warms up, then measures round by round.
+/// Warms up, then measures round by round what the journal lacks. A process that goes on from a
+/// journal is as cold as any other, so it warms up, too.
 pub(super) fn measure(
     args: &BenchArgs,
     subject: &Subject,
-    settings: Vec<Setting>,
-) -> Result<Measurement, Failure> {
-    let bar = ProgressBar::new((settings.len() * (args.warmups + args.repeats)) as u64);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs {eta} {msg}") {
+    settings: &[Setting],
+    journal: &mut Journal,
+) -> Result<(), Failure> {
+    let runs = |setting: &Setting| match journal.missing(setting, args.repeats) {
+        0 => 0,
+        missing => missing + args.warmups,
+    };
+    let bar = ProgressBar::new(settings.iter().map(runs).sum::<usize>() as u64);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs (left {eta}) {msg}")
+    {
         bar.set_style(style);
     }
-    let requests: Vec<Request> = settings.iter().map(|s| request(args, subject, s)).collect();
-    let mut rows: Vec<Option<Measured>> = settings.iter().map(|_| None).collect();
-    let mut settings: Vec<Option<Setting>> = settings.into_iter().map(Some).collect();
-    let mut peak_per_run = true;
-    for round in 0..args.warmups + args.repeats {
-        for (index, request) in requests.iter().enumerate() {
-            peak_per_run &= system::reset_peak_memory();
-            let start = Instant::now();
-            let outcome = subject.engine.run(request, &mut ())?;
-            let elapsed = start.elapsed().as_secs_f64();
-            bar.inc(1);
-            if round < args.warmups {
+    let mut ran = vec![false; settings.len()];
+    let warmups = (0..args.warmups).map(|_| None);
+    for round in warmups.chain((0..args.repeats).map(Some)) {
+        for (index, setting) in settings.iter().enumerate() {
+            let there = round.is_some_and(|round| journal.get(setting, round).is_some());
+            if there || journal.missing(setting, args.repeats) == 0 {
                 continue;
             }
-            let sample = Sample {
-                seconds: outcome.trace.seconds,
-                request: elapsed,
-                peak_memory: outcome.trace.peak_memory_bytes,
-            };
-            match (&mut rows[index], settings[index].take(), outcome.images.into_iter().next()) {
-                (Some(row), _, _) => row.samples.push(sample),
-                (row, Some(setting), Some(image)) => {
-                    let (trace, samples) = (outcome.trace, vec![sample]);
-                    *row = Some(Measured { setting, trace, image, samples });
+            let known = ran[index] || journal.get(setting, 0).is_some();
+            bar.set_message(setting.label());
+            match run(args, subject, setting) {
+                Ok((sample, measured)) => {
+                    if let Some(round) = round {
+                        let facts = Facts::new(subject, &measured)?;
+                        let (setting, session) = (setting.key(), 0);
+                        journal.append(Record { setting, round, session, sample, facts })?;
+                    }
                 }
-                _ => return Err(Failure::failed("the engine answered without the image")),
+                Err(Stopped::Refused(error)) if setting.prunes() && !known => {
+                    let left = journal.missing(setting, args.repeats);
+                    bar.dec_length((left + args.warmups).saturating_sub(1) as u64);
+                    journal.refuse(setting, error.to_string())?;
+                }
+                Err(Stopped::Refused(error)) => return Err(error.into()),
+                Err(Stopped::Failed(failure)) => return Err(failure),
             }
+            ran[index] = true;
+            bar.inc(1);
         }
+        check_refusals(settings, journal)?;
     }
     bar.finish_and_clear();
-    Ok(Measurement { rows: rows.into_iter().flatten().collect(), peak_per_run })
+    Ok(())
+}
+
+/// A bench of which nothing is left but the unpruned model has failed.
+pub(super) fn check_refusals(settings: &[Setting], journal: &Journal) -> Result<(), Failure> {
+    let pruning: Vec<&Setting> = settings.iter().filter(|setting| setting.prunes()).collect();
+    let refusals: Vec<(&Setting, &str)> =
+        pruning.iter().filter_map(|s| Some((*s, journal.refusal(s)?))).collect();
+    match refusals.first() {
+        Some((setting, message)) if refusals.len() == pruning.len() => {
+            let others = match refusals.len() - 1 {
+                0 => String::new(),
+                others => format!(" (and {others} more were refused)"),
+            };
+            Err(Failure::failed(format!("{}: {message}{others}", setting.label())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One run.
+fn run(
+    args: &BenchArgs,
+    subject: &Subject,
+    setting: &Setting,
+) -> Result<(Sample, Measured), Stopped> {
+    let request = request(args, subject, setting);
+    let peak_is_own = system::reset_peak_memory();
+    let memory = Watch::start();
+    let mut watch = Stopwatch::start();
+    let outcome = subject.engine.run(&request, &mut watch).map_err(Stopped::Refused)?;
+    let elapsed = watch.elapsed();
+    let allocated = memory.map(|memory| memory.stop());
+    let missing = |what: &str| {
+        let message = format!("{}: the engine answered without {what}", setting.label());
+        Stopped::Failed(Failure::failed(message))
+    };
+    let sample = Sample {
+        seconds: Components::from(&outcome.trace.seconds),
+        first_token: watch.first_token().ok_or_else(|| missing("a token"))?,
+        request: elapsed,
+        peak_memory: outcome.trace.peak_memory_bytes,
+        peak_is_own,
+        allocated,
+    };
+    let image = outcome.images.into_iter().next().ok_or_else(|| missing("the image"))?;
+    Ok((sample, Measured { setting: setting.clone(), trace: outcome.trace, image }))
 }
 
 fn request(args: &BenchArgs, subject: &Subject, setting: &Setting) -> Request {

@@ -1,130 +1,79 @@
 //! `mico bench`: where the time of a request goes, with and without pruning.
 //!
 //! Settings take turns within each round, so that whatever slows the machine down hits all alike, and
-//! speed-ups are medians of the ratios within a round.
+//! speed-ups are medians of the ratios within a round. Every finished run is a line of a journal, from
+//! which an interrupted bench goes on and from which alone the report is made.
 
+mod args;
+mod configuration;
+mod journal;
 mod measure;
+mod memory;
+mod pareto;
+mod quality;
 mod report;
+mod sample;
 mod settings;
 mod subject;
 mod system;
 
-use std::path::PathBuf;
-
-use clap::builder::RangedU64ValueParser;
-use clap::{ArgGroup, Args};
-use mico_vision::Size;
+pub use args::BenchArgs;
+pub(crate) use args::image_size;
+pub use memory::{AllocationMeter, count_allocations};
 
 use crate::failure::Failure;
-use crate::output;
 use crate::threads::in_pool;
+use crate::{files, output};
+use args::PlotKind;
+use configuration::Configuration;
+use journal::Journal;
+use quality::Quality;
 use report::Report;
-
-/// The paper's mean prompt, without the visual tokens.
-const TEXT_TOKENS: &str = "69";
-/// The most text tokens, generated tokens, runs and threads one may ask for.
-const MAX_TOKENS: u64 = 1 << 16;
-const MAX_RUNS: u64 = 10_000;
-const MAX_THREADS: u64 = 1024;
-/// The most frames, and pixels along a side, of the noise that is looked at.
-const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
-const MAX_SIDE: u32 = 1 << 14;
-
-/// Measure where the time of a request goes, with and without pruning.
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("subject").required(true).args(["model", "synthetic"])))]
-pub struct BenchArgs {
-    /// Model folder, or `tiny` for the embedded model.
-    #[arg(long, env = "MICO_MODEL", value_name = "DIR")]
-    model: Option<PathBuf>,
-    /// Published model whose shape is filled with random weights; no files are needed.
-    #[arg(long, env = "MICO_SYNTHETIC", value_name = "PRESET")]
-    synthetic: Option<String>,
-    /// Quantisation of the decoder's matrices: `q4k`, `q6k`, `q8_0`.
-    #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND")]
-    quantize: Option<String>,
-    /// Pruners, separated by commas.
-    #[arg(long, env = "MICO_METHOD", default_value = "mico", value_delimiter = ',')]
-    method: Vec<String>,
-    /// Layer-average numbers of visual tokens, separated by commas. Unless given: 2/9, 1/9 and 1/18
-    /// of all visual tokens. The unpruned model is always measured, too.
-    #[arg(long, env = "MICO_BUDGET", value_name = "T", value_delimiter = ',')]
-    budget: Vec<usize>,
-    /// The same as shares of all visual tokens.
-    #[arg(long, env = "MICO_KEEP", value_name = "R", value_delimiter = ',')]
-    keep: Vec<f64>,
-    /// Measure the unpruned model alone.
-    #[arg(long, env = "MICO_NO_PRUNE", value_parser = clap::builder::FalseyValueParser::new(), conflicts_with_all = ["budget", "keep"])]
-    no_prune: bool,
-    /// Refinement block K, counted from 1, in place of the model's own.
-    #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
-    refine_layer: Option<usize>,
-    /// Stage-1 pool as a multiple of the budget.
-    #[arg(long, env = "MICO_POOL", default_value_t = mico_select::schedule::DEFAULT_POOL)]
-    pool: usize,
-    /// Text tokens of the prompt; at most 35 of them come before the image.
-    #[arg(long, env = "MICO_TEXT_TOKENS", default_value = TEXT_TOKENS, value_parser = count(2, MAX_TOKENS))]
-    text_tokens: usize,
-    /// Size of the image or frame, as `WIDTHxHEIGHT`; what fills the family's usual views unless given.
-    #[arg(long, env = "MICO_IMAGE_SIZE", value_name = "WxH", value_parser = image_size)]
-    image_size: Option<Size>,
-    /// Frames of a video, for families that take one; 8 unless given.
-    #[arg(long, env = "MICO_FRAMES", value_name = "N", value_parser = count(1, MAX_FRAMES))]
-    frames: Option<usize>,
-    /// Tokens over which decoding is measured.
-    #[arg(long, env = "MICO_NEW_TOKENS", default_value_t = 8, value_parser = count(1, MAX_TOKENS))]
-    new_tokens: usize,
-    /// Runs of each setting that are not counted.
-    #[arg(long, env = "MICO_WARMUPS", default_value_t = 1, value_parser = count(0, MAX_RUNS))]
-    warmups: usize,
-    /// Rounds: runs of each setting that are counted.
-    #[arg(long, env = "MICO_REPEATS", default_value_t = 5, value_parser = count(1, MAX_RUNS))]
-    repeats: usize,
-    /// Threads; all cores unless said otherwise.
-    #[arg(long, env = "MICO_THREADS", value_parser = count(1, MAX_THREADS))]
-    threads: Option<usize>,
-    /// Seed of random weights and pixels.
-    #[arg(long, env = "MICO_SEED", default_value_t = 0)]
-    seed: u64,
-    /// Write the JSON document to this file, whatever is printed.
-    #[arg(long, env = "MICO_OUT", value_name = "FILE")]
-    out: Option<PathBuf>,
-    /// Print one JSON document instead of a table.
-    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
-    json: bool,
-}
-
-/// Reads `WIDTHxHEIGHT`.
-pub(crate) fn image_size(text: &str) -> Result<Size, String> {
-    let side = |text: &str| text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side));
-    let sides = text.split_once('x').and_then(|(width, height)| side(width).zip(side(height)));
-    let (width, height) =
-        sides.ok_or_else(|| format!("accepted: WIDTHxHEIGHT, sides from 1 to {MAX_SIDE}"))?;
-    Ok(Size::new(width, height))
-}
-
-fn count(least: u64, most: u64) -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(least..=most)
-}
-
-impl BenchArgs {
-    pub(crate) fn threads(&self) -> Option<u64> {
-        self.threads.map(|threads| threads as u64)
-    }
-}
+use settings::Setting;
 
 /// Runs the verb.
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
+    memory::begin();
     let settings = settings::settings(args)?;
-    let report = in_pool(args.threads(), || {
-        let subject = subject::build(args)?;
-        let measured = measure::measure(args, &subject, settings)?;
-        Report::new(&subject, &measured)
-    })??;
+    // What cannot be read or written is told before anything is measured.
+    let plot = args.plot.as_ref().map(|plot| &plot.path);
+    let written = [("--out", args.out.as_ref()), ("--markdown", args.markdown.as_ref())];
+    for (flag, path) in written.into_iter().chain([("--plot", plot)]) {
+        path.map(|path| files::check(flag, path)).transpose()?;
+    }
+    let quality = args.quality.as_deref().map(Quality::read).transpose()?;
+    let report = in_pool(args.threads(), || measured(args, &settings))??;
     let json = serde_json::to_string(&report).map_err(Failure::failed)?;
     if let Some(path) = &args.out {
-        let written = std::fs::write(path, format!("{json}\n"));
-        written.map_err(|error| Failure::failed(format!("{}: {error}", path.display())))?;
+        files::write("--out", path, format!("{json}\n").as_bytes())?;
     }
-    output::line(&if args.json { json } else { report.table() })
+    if let Some(path) = &args.markdown {
+        files::write("--markdown", path, report.markdown().as_bytes())?;
+    }
+    if let Some(plot) = &args.plot {
+        let drawing = pareto::draw(&report, quality.as_ref());
+        let bytes = match plot.kind {
+            PlotKind::Svg => drawing.svg().into_bytes(),
+            PlotKind::Png => drawing.png().map_err(Failure::failed)?,
+        };
+        files::write("--plot", &plot.path, &bytes)?;
+    }
+    output::line(&if args.json { json } else { report.text() })
+}
+
+/// Measures what the journal lacks; the model is loaded only if there is such.
+fn measured(args: &BenchArgs, settings: &[Setting]) -> Result<Report, Failure> {
+    let mut journal = match &args.out {
+        Some(path) => Journal::open(path, args.resume)?,
+        None => Journal::in_memory(),
+    };
+    let configuration = Configuration::new(args)?;
+    journal.check(&configuration)?;
+    if journal.lacks(settings, args.repeats) {
+        let subject = subject::build(args)?;
+        journal.begin(&configuration, &subject.about(args.out.is_some())?)?;
+        measure::measure(args, &subject, settings, &mut journal)?;
+    }
+    measure::check_refusals(settings, &journal)?;
+    Report::new(args.repeats, settings, &journal)
 }

@@ -11,7 +11,8 @@ use mico_model::{
 };
 use mico_vision::{RgbImage, Size};
 
-use super::BenchArgs;
+use super::args::BenchArgs;
+use super::configuration::About;
 use crate::failure::Failure;
 use crate::model_args::Located;
 
@@ -43,6 +44,29 @@ pub(super) struct Subject {
     /// Text tokens after the image.
     pub(super) after_image: usize,
     pub(super) load_seconds: f64,
+}
+
+impl Subject {
+    /// What reports and journals say about it.
+    pub(super) fn about(&self, journal: bool) -> Result<About, Failure> {
+        let tower = self.engine.model().config().vision.tower_folder();
+        let tower = tower.filter(|folder| journal && folder.is_dir());
+        let tower = tower.map(|folder| mico_eval::fingerprint(folder.into())).transpose()?;
+        let about = self.engine.describe();
+        let fused = self.engine.model().decoder().device().is_cpu() && about.dtype == "f32";
+        Ok(About {
+            model: self.name.clone(),
+            preset: about.preset.map(str::to_owned),
+            synthetic: self.synthetic,
+            quantize: self.quantisation.map(|kind| kind.name().to_owned()),
+            dtype: about.dtype,
+            attention: if fused { "fused-tiles-cpu" } else { "composed-tiles" }.to_owned(),
+            layers: about.layers,
+            decoder_bytes: about.decoder_bytes,
+            load_seconds: self.load_seconds,
+            tower,
+        })
+    }
 }
 
 /// Builds the subject of a call.
@@ -79,11 +103,24 @@ pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
         (None, None) => return Err(Failure::misused("neither --model nor --synthetic is given")),
     };
     let load_seconds = start.elapsed().as_secs_f64();
+    check_refine_layer(&engine, args.refine_layer)?;
     let config = engine.model().config();
     let image = noise(config, args)?;
-    let (ids, after_image) = prompt(config, args.text_tokens);
+    let placeholder = engine.describe().image_token_id;
+    let (ids, after_image) = prompt(config, placeholder, args.text_tokens);
     let synthetic = args.synthetic.is_some();
     Ok(Subject { name, synthetic, engine, quantisation, image, ids, after_image, load_seconds })
+}
+
+/// A block that the model does not have is a wrong call, whatever the methods make of it.
+fn check_refine_layer(engine: &Engine, given: Option<usize>) -> Result<(), Failure> {
+    let last = engine.describe().layers.saturating_sub(1);
+    match given {
+        Some(layer) if !(1..=last).contains(&layer) => {
+            Err(Failure::misused(format!("refine-layer {layer}, accepted: 1 to {last}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn synthetic(preset: &Preset, seed: u64, quantise: Option<QuantKind>) -> Result<Engine, Error> {
@@ -143,9 +180,8 @@ fn noise(config: &ModelConfig, args: &BenchArgs) -> Result<ImageInput, Failure> 
 }
 
 /// A prompt of `text` tokens around one placeholder, and how many come after it.
-fn prompt(config: &ModelConfig, text: usize) -> (Vec<u32>, usize) {
+fn prompt(config: &ModelConfig, image: u32, text: usize) -> (Vec<u32>, usize) {
     let before = BEFORE_IMAGE.min(text.div_ceil(2));
-    let image = config.image_token_id;
     let last = (config.decoder.vocab_size as u32).clamp(FIRST_WORD + 1, WORDS);
     let words = (FIRST_WORD..last).filter(|&id| id != image).cycle();
     let first = config.bos_token_id.filter(|&id| id != image);
@@ -161,10 +197,10 @@ mod tests {
     #[test]
     fn the_papers_prompt() {
         let config = Preset::find("llava-1.5-7b").unwrap().config();
-        let (ids, after) = prompt(&config, 69);
+        let (ids, after) = prompt(&config, config.image_token_id, 69);
         assert_eq!((ids.len(), after), (70, 34));
         assert_eq!(ids.iter().position(|&id| id == config.image_token_id), Some(35));
         assert_eq!(ids[0], 1);
-        assert_eq!(prompt(&config, 2).0.len(), 3);
+        assert_eq!(prompt(&config, config.image_token_id, 2).0.len(), 3);
     }
 }

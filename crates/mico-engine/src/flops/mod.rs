@@ -123,4 +123,3 @@ pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {
     }
     .summed())
 }
-

@@ -65,7 +65,8 @@ impl Alive {
             })
             .collect();
         let text = if text.is_empty() { None } else { Some(decoder.embed(&text)?) };
-        let visual = turn.stage1.embeds.as_ref().map(|e| e.to_dtype(decoder.dtype())).transpose()?;
+        let visual =
+            turn.stage1.embeds.as_ref().map(|e| e.to_dtype(decoder.dtype())).transpose()?;
         let sources: Vec<Tensor> = text.into_iter().chain(visual).collect();
         let hidden = gather(&Tensor::cat(&sources, 0)?, &order)?;
         let ids: Vec<Position> = match rule {

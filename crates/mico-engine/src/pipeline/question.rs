@@ -15,10 +15,10 @@ const INSTRUCTIONS: [&str; 2] = [
 
 /// Words that say little about what is to be seen.
 const FUNCTION_WORDS: [&str; 47] = [
-    "a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "have", "has", "had", "do",
-    "does", "did", "it", "they", "he", "she", "we", "you", "i", "what", "where", "when", "why",
-    "how", "who", "which", "and", "or", "but", "so", "if", "then", "question", "answer", "to",
-    "for", "with", "by", "from", "at", "into", "onto", "upon",
+    "a", "an", "the", "is", "are", "was", "were", "be", "been", "being", "have", "has", "had",
+    "do", "does", "did", "it", "they", "he", "she", "we", "you", "i", "what", "where", "when",
+    "why", "how", "who", "which", "and", "or", "but", "so", "if", "then", "question", "answer",
+    "to", "for", "with", "by", "from", "at", "into", "onto", "upon",
 ];
 
 /// What was asked.

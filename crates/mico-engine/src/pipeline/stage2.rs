@@ -1,16 +1,16 @@
 //! Stage 2: what a pruner sees at a decoder block, and what it leaves.
 
 use candle_core::Tensor;
-use mico_model::{Caches, Decoder, Family, Peek, QkTap, Tap, attention_row, text_to_visual_attention};
+use mico_model::{
+    Caches, Decoder, Family, Peek, QkTap, Tap, attention_row, text_to_visual_attention,
+};
 use mico_select::{Matrix, Rows, Selection, methods};
 
 use super::alive::{Alive, Split};
 use super::{check, gather};
 use crate::error::Result;
 use crate::layout::PromptLayout;
-use crate::pruner::{
-    Count, Cut, Features, HiddenSpace, Pruner, Stage2View, TextAttention,
-};
+use crate::pruner::{Count, Cut, Features, HiddenSpace, Pruner, Stage2View, TextAttention};
 use crate::trace::{Seconds, timed};
 
 /// What was observed at a cut.

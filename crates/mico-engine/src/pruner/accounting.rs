@@ -109,10 +109,7 @@ pub(super) fn needs_attention_everywhere(
 }
 
 /// Refuses a block of the caller's choice where the method has several.
-pub(super) fn no_choice_of_block(
-    method: &'static str,
-    request: &PlanRequest<'_>,
-) -> Result<()> {
+pub(super) fn no_choice_of_block(method: &'static str, request: &PlanRequest<'_>) -> Result<()> {
     match request.refine_layer {
         None => Ok(()),
         Some(block) => {

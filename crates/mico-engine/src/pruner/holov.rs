@@ -37,7 +37,13 @@ impl HoloV {
     fn runs(&self, view: &Stage1View<'_>, share: &Share) -> usize {
         let tokens = view.layout.len();
         let adaptive = view.family.is_qwen();
-        let rule = || if adaptive { (1024 * tokens / (576 * share.asked(tokens).max(1))).max(1) } else { RUNS };
+        let rule = || {
+            if adaptive {
+                (1024 * tokens / (576 * share.asked(tokens).max(1))).max(1)
+            } else {
+                RUNS
+            }
+        };
         self.runs.unwrap_or_else(rule)
     }
 }

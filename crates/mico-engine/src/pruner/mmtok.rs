@@ -48,7 +48,8 @@ impl Pruner for MmTok {
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
-        let mut signals = Stage1Signals::tower(&[Tensor::Features, Tensor::Projected, Tensor::Text]);
+        let mut signals =
+            Stage1Signals::tower(&[Tensor::Features, Tensor::Projected, Tensor::Text]);
         if request.config.family == Family::Llava {
             signals.tensors = signals.tensors.with(Tensor::Excluded);
         }

@@ -39,7 +39,7 @@ pub use plan::{Count, Cut, Plan, PlanRequest, PositionRule, Share, Stage1Plan};
 pub use published::Published;
 pub use pyramiddrop::PyramidDrop;
 pub use random::Random;
-pub use registry::{PRUNERS, Registered, by_name, by_spec, names};
+pub use registry::{MethodSpec, PRUNERS, Registered, by_name, names};
 pub use signals::{FeatureSpace, HiddenSpace, Stage1Signals, Stage2Signals, TextAttention};
 pub use sparsevlm::SparseVlm;
 pub use view::{Features, Stage1View, Stage2View};

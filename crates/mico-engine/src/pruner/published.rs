@@ -56,9 +56,8 @@ impl Published {
         let scope = Scope::read(settings)?;
         let signals = Stage1Signals::projected(&[Tensor::Features]);
         // As published, each pick takes the minimum over all tokens taken before it.
-        let flops = |size: &SelectionSize| {
-            size.similarities() + size.tokens * size.kept * size.kept / 2.0
-        };
+        let flops =
+            |size: &SelectionSize| size.similarities() + size.tokens * size.kept * size.kept / 2.0;
         Self::build("divprune", settings, signals, scope, flops)
     }
 

@@ -87,7 +87,8 @@ impl Pruner for PyramidDrop {
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..HALVINGS {
                 let middle = f64::midpoint(low, high);
-                let within = total(layers, blocks, tokens, counts(tokens, middle)) <= target * layers;
+                let within =
+                    total(layers, blocks, tokens, counts(tokens, middle)) <= target * layers;
                 *(if within { &mut low } else { &mut high }) = middle;
             }
             low

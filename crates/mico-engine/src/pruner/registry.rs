@@ -1,5 +1,8 @@
 //! Every pruner by name.
 
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::str::FromStr;
 use std::sync::Arc;
 
 use mico_select::Settings;
@@ -40,7 +43,11 @@ pub const PRUNERS: &[Registered] = &[
     ),
     line("visionzip", "attention, the rest merged by keys, before the decoder", VisionZip::build),
     line("divprune", "embeddings far from one another, before the decoder", Published::divprune),
-    line("vispruner", "attention, then distinct features, before the decoder", Published::vispruner),
+    line(
+        "vispruner",
+        "attention, then distinct features, before the decoder",
+        Published::vispruner,
+    ),
     line("holov", "quotas for runs of tokens, attention inside, before the decoder", HoloV::build),
     line(
         "vscan",
@@ -82,21 +89,57 @@ pub fn by_name(name: &str, mut settings: Settings) -> Result<Arc<dyn Pruner>> {
     Ok(pruner)
 }
 
-/// The pruner a specification names: `name`, or `name:key=value:key=value` with settings.
+/// A method with settings, as one word: `name`, or `name:key=value:key=value`.
 ///
 /// ```
-/// use mico_engine::pruner::by_spec;
-/// assert_eq!(by_spec("vispruner:ratio=0.75")?.name(), "vispruner");
-/// assert!(by_spec("vispruner:ratio").is_err());
-/// assert!(by_spec("vispruner:share=1").is_err());
+/// use mico_engine::pruner::MethodSpec;
+/// let spec: MethodSpec = "vispruner:ratio=0.75".parse()?;
+/// assert_eq!(spec.build()?.name(), "vispruner");
+/// assert_eq!(spec.to_string(), "vispruner:ratio=0.75");
+/// for wrong in ["mico:", "mico:a", "mico:a=", "mico:=b", "mico:a=1:a=2"] {
+///     assert!(wrong.parse::<MethodSpec>().is_err(), "{wrong}");
+/// }
 /// # Ok::<(), mico_engine::Error>(())
 /// ```
-pub fn by_spec(spec: &str) -> Result<Arc<dyn Pruner>> {
-    let mut parts = spec.split(':');
-    let name = parts.next().unwrap_or_default();
-    let pair = |part: &str| match part.split_once('=') {
-        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-        None => Err(Error::range("method", format!("'{spec}'"), "NAME or NAME:KEY=VALUE:...")),
-    };
-    by_name(name, Settings::new(parts.map(pair).collect::<Result<Vec<_>>>()?))
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MethodSpec {
+    name: String,
+    /// In the order of their keys.
+    settings: BTreeMap<String, String>,
+}
+
+impl MethodSpec {
+    /// The pruner; an error if there is none of that name or it does not have the settings.
+    pub fn build(&self) -> Result<Arc<dyn Pruner>> {
+        by_name(&self.name, Settings::new(self.settings.clone()))
+    }
+}
+
+impl FromStr for MethodSpec {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let wrong = || {
+            let accepted = "NAME or NAME:KEY=VALUE:KEY=VALUE, each key once";
+            Error::range("method", format!("'{text}'"), accepted)
+        };
+        let mut parts = text.split(':');
+        let name = parts.next().unwrap_or_default().to_owned();
+        let mut settings = BTreeMap::new();
+        for part in parts {
+            let pair = part.split_once('=').filter(|(key, value)| ![*key, *value].contains(&""));
+            let (key, value) = pair.ok_or_else(wrong)?;
+            if settings.insert(key.to_owned(), value.to_owned()).is_some() {
+                return Err(wrong());
+            }
+        }
+        Ok(Self { name, settings })
+    }
+}
+
+impl Display for MethodSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        self.settings.iter().try_for_each(|(key, value)| write!(f, ":{key}={value}"))
+    }
 }

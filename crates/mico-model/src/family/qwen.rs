@@ -104,7 +104,8 @@ impl VisionSide for Qwen {
         let seen = self.tower.forward(pixels, taps.attention, watch)?;
         let joined = self.tower.config().joined();
         let features = taps.features.then(|| patch_means(&seen.hidden, joined)).transpose()?;
-        let means = |patches: Option<Vec<f32>>| patches.map(|p| token_means(&p, joined)).transpose();
+        let means =
+            |patches: Option<Vec<f32>>| patches.map(|p| token_means(&p, joined)).transpose();
         let (reliability, shallow) = (means(seen.attention)?, means(seen.shallow)?);
         let keys = seen.keys.map(|patches| patch_means(&patches, joined)).transpose()?;
         let mut states = vec![seen.hidden];

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::{AttentionTaps, Watch};
 use super::block::{
     BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
 };
+use super::{AttentionTaps, Watch};
 use crate::checkpoint::Part;
 use crate::config::{VitConfig, VitKind};
 use crate::error::{Error, Result};

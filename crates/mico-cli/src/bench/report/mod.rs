@@ -1,56 +1,125 @@
-//! The answer: a JSON document whose rows each stand for themselves, or a table.
+//! The answer: a JSON document whose rows each stand for themselves, or tables.
 
+mod markdown;
 mod row;
 mod stats;
 mod table;
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
-use super::measure::Measurement;
-use super::subject::Subject;
-use super::system;
+use super::configuration::{About, Configuration};
+use super::journal::{Journal, Record};
+use super::settings::Setting;
 use crate::failure::Failure;
-use row::{Base, Row, Run, count};
+pub(super) use row::{Row, count};
+use row::{Run, Runs};
+
+/// Settings side by side in a table on a terminal; more of them go one below the other.
+const MAX_COLUMNS: usize = 5;
 
 /// Everything that was measured.
 #[derive(Debug, Serialize)]
 pub(super) struct Report {
-    model: String,
-    synthetic: bool,
-    load_seconds: f64,
-    decoder_bytes: usize,
+    #[serde(flatten)]
+    about: About,
+    /// What decides the measurements, as the journal compares it.
+    configuration: Configuration,
     /// `run`: the most memory held during each run; `process`: since the process began.
     peak_memory_of: &'static str,
+    rounds: Vec<Round>,
     /// The unpruned model first.
-    rows: Vec<Row>,
+    pub(super) rows: Vec<Row>,
+    /// Settings the engine does not run.
+    refused: Vec<Refusal>,
+}
+
+/// A turn of all settings.
+#[derive(Debug, Serialize)]
+struct Round {
+    round: usize,
+    /// Whether more than one process ran it: then its ratios are not of one moment.
+    interrupted: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Refusal {
+    setting: String,
+    method: String,
+    /// Why.
+    refused: String,
 }
 
 impl Report {
-    pub(super) fn new(subject: &Subject, measurement: &Measurement) -> Result<Self, Failure> {
-        let about = subject.engine.describe();
-        let fused = subject.engine.model().decoder().device().is_cpu() && about.dtype == "f32";
+    pub(super) fn new(
+        rounds: usize,
+        settings: &[Setting],
+        journal: &Journal,
+    ) -> Result<Self, Failure> {
+        let Some((configuration, about)) = journal.header() else {
+            return Err(Failure::failed("nothing was measured"));
+        };
         let run = Run {
-            dtype: about.dtype,
-            quantize: subject.quantisation.map(mico_model::QuantKind::name),
+            dtype: about.dtype.clone(),
+            quantize: about.quantize.clone(),
             threads: rayon::current_num_threads(),
-            attention: if fused { "fused-tiles-cpu" } else { "composed-tiles" },
-            commit: system::commit(),
+            attention: about.attention.clone(),
+            commit: configuration.get("commit").filter(|c| *c != "unknown").map(str::to_owned),
             argv: std::env::args().collect(),
         };
-        let mut base = None;
-        let mut rows = Vec::with_capacity(measurement.rows.len());
-        for measured in &measurement.rows {
-            let gflops = count(subject, measured).map_err(Failure::failed)?;
-            rows.push(Row::new(subject, measured, gflops, base, run.clone()));
-            base = base.or(Some(Base { measured, gflops }));
-        }
+        let records = |setting| -> Vec<&Record> {
+            (0..rounds).filter_map(|round| journal.get(setting, round)).collect()
+        };
+        let all: Vec<(&Setting, Vec<&Record>)> =
+            settings.iter().map(|setting| (setting, records(setting))).collect();
+        let runs: Vec<Runs<'_>> = all
+            .iter()
+            .filter_map(|(setting, records)| {
+                let facts = &records.first()?.facts;
+                let samples = records.iter().map(|record| &record.sample).collect();
+                Some(Runs { setting, facts, samples })
+            })
+            .collect();
+        let records = || all.iter().flat_map(|(_, records)| records);
+        let interrupted = |round: usize| {
+            let of_round = records().filter(|record| record.round == round);
+            of_round.map(|record| record.session).collect::<BTreeSet<usize>>().len() > 1
+        };
+        let base = runs.first();
+        let refused = settings.iter().filter_map(|setting| {
+            let refused = journal.refusal(setting)?.to_owned();
+            Some(Refusal { setting: setting.label(), method: setting.name.clone(), refused })
+        });
+        let own = records().all(|record| record.sample.peak_is_own);
         Ok(Self {
-            model: subject.name.clone(),
-            synthetic: subject.synthetic,
-            load_seconds: subject.load_seconds,
-            decoder_bytes: about.decoder_bytes,
-            peak_memory_of: if measurement.peak_per_run { "run" } else { "process" },
-            rows,
+            about: about.clone(),
+            configuration: configuration.clone(),
+            peak_memory_of: if own { "run" } else { "process" },
+            rounds: (0..rounds)
+                .map(|round| Round { round, interrupted: interrupted(round) })
+                .collect(),
+            rows: runs.iter().map(|each| Row::new(each, base, run.clone())).collect(),
+            refused: refused.collect(),
         })
+    }
+
+    /// What ran, for the head of a picture.
+    pub(super) fn subtitle(&self) -> String {
+        let About { model, quantize, dtype, attention, .. } = &self.about;
+        format!(
+            "{model}, {} decoder, {dtype}, {attention}, {} threads, {} text tokens, {} rounds, commit {}",
+            quantize.as_deref().unwrap_or("dense"),
+            self.configuration.get("threads").unwrap_or_default(),
+            self.configuration.get("text-tokens").unwrap_or_default(),
+            self.rounds.len(),
+            self.configuration.get("commit").unwrap_or_default(),
+        )
+    }
+
+    /// What is printed.
+    pub(super) fn text(&self) -> String {
+        let text = if self.rows.len() <= MAX_COLUMNS { self.columns() } else { self.markdown() };
+        text.trim_end().to_owned()
     }
 }

@@ -4,26 +4,36 @@ use mico_engine::flops::{self, Gflops, Head, Planned, Prefill};
 use mico_model::Grid;
 use mico_vision::layout::Group;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::stats::{Speedup, Spread};
-use crate::bench::measure::{Measured, Sample};
+use crate::bench::memory::Allocated;
+use crate::bench::sample::{Facts, Measured, Sample, Tokens};
+use crate::bench::settings::Setting;
 use crate::bench::subject::Subject;
 
 /// One setting.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
-    pub(super) method: &'static str,
-    pub(super) budget: Option<usize>,
+pub(in crate::bench) struct Row {
+    /// The pruner, with the settings it was given.
+    pub(in crate::bench) method: String,
+    pub(in crate::bench) budget: Option<usize>,
+    /// The refinement block, if it was given.
+    pub(in crate::bench) refine_layer: Option<usize>,
+    /// Stage-1 pool as a multiple of the budget.
+    pool: Option<usize>,
     #[serde(flatten)]
     pub(super) run: Run,
     pub(super) tokens: Tokens,
     pub(super) seconds: Times,
-    pub(super) gflops: Gflops,
+    pub(super) gflops: Value,
     /// Against the unpruned row; null there.
-    pub(super) speedup: Option<Speedups>,
+    pub(in crate::bench) speedup: Option<Speedups>,
     /// What both stages cost, as a share of the unpruned prefill of the same round.
     pub(super) pruning_share: Option<f64>,
     pub(super) peak_memory_bytes: u64,
+    /// The most of any run; null if nobody counts.
+    pub(super) allocated_bytes: Option<Allocated>,
     /// Keys and values of the prompt, and recurrent states.
     pub(super) cache_bytes: usize,
 }
@@ -32,21 +42,11 @@ pub(super) struct Row {
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Run {
     pub(super) dtype: String,
-    pub(super) quantize: Option<&'static str>,
+    pub(super) quantize: Option<String>,
     pub(super) threads: usize,
-    pub(super) attention: &'static str,
+    pub(super) attention: String,
     pub(super) commit: Option<String>,
     pub(super) argv: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub(super) struct Tokens {
-    pub(super) text: usize,
-    pub(super) visual: usize,
-    pub(super) stage1_kept: Option<usize>,
-    pub(super) stage2_kept: Option<usize>,
-    pub(super) layer_average: f64,
-    pub(super) generated: usize,
 }
 
 /// Seconds per component; `prefill` is their sum from the tower to the first logits.
@@ -60,98 +60,108 @@ pub(super) struct Times {
     pub(super) stage2_select: Spread,
     pub(super) decoder_prefill: Spread,
     pub(super) prefill: Spread,
+    /// Wall time from the start of the request, preprocessing included, to the first token's logits.
+    pub(super) first_token: Spread,
     pub(super) decode_per_token: Spread,
     pub(super) request: Spread,
 }
 
 /// Speed-ups over the unpruned row.
 #[derive(Debug, Serialize)]
-pub(super) struct Speedups {
+pub(in crate::bench) struct Speedups {
     /// From the tower to the first logits.
-    pub(super) prefill: Speedup,
+    pub(in crate::bench) prefill: Speedup,
     /// Without tower and projector, which pruning does not change.
     pub(super) decoder: Speedup,
 }
 
-/// The unpruned row as the others are held against it.
-#[derive(Clone, Copy)]
-pub(super) struct Base<'a> {
-    pub(super) measured: &'a Measured,
-    pub(super) gflops: Gflops,
+/// A setting with its runs, round by round.
+#[derive(Debug, Clone)]
+pub(super) struct Runs<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) facts: &'a Facts,
+    pub(super) samples: Vec<&'a Sample>,
 }
 
 impl Row {
-    pub(super) fn new(
-        subject: &Subject,
-        measured: &Measured,
-        gflops: Gflops,
-        base: Option<Base<'_>>,
-        run: Run,
-    ) -> Self {
-        let (trace, setting) = (&measured.trace, &measured.setting);
-        let steps = trace.generated_ids.len().saturating_sub(1).max(1);
-        let all = |of: &dyn Fn(&Sample) -> f64| measured.samples.iter().map(of).collect::<Vec<_>>();
-        let spread = |of: &dyn Fn(&Sample) -> f64| Spread::of(all(of));
-        let cached: usize = trace.cache_lengths.iter().flatten().sum();
-        let decoder = subject.engine.model().decoder();
-        let peaks = measured.samples.iter().map(|sample| sample.peak_memory);
-        let pruned = base.filter(|_| setting.prunes());
+    /// A row, held against the unpruned one.
+    pub(super) fn new(runs: &Runs<'_>, base: Option<&Runs<'_>>, run: Run) -> Self {
+        let Runs { setting, facts, samples } = runs;
+        let prunes = setting.prunes();
+        let pruned = base.filter(|_| prunes);
         Self {
-            method: setting.method,
-            budget: setting
-                .prunes()
-                .then(|| setting.pruning.budget.tokens(trace.visual_tokens).ok())
-                .flatten(),
+            method: setting.name.clone(),
+            budget: facts.budget,
+            refine_layer: setting.pruning.refine_layer,
+            pool: prunes.then_some(setting.pruning.pool),
             run,
-            tokens: Tokens {
-                text: trace.prompt_tokens - trace.visual_tokens,
-                visual: trace.visual_tokens,
-                stage1_kept: trace.stage1.as_ref().map(|stage| stage.kept.len()),
-                stage2_kept: trace.stage2.as_ref().map(|stage| stage.kept.len()),
-                layer_average: trace.layer_average,
-                generated: steps,
-            },
-            seconds: Times {
-                preprocess: spread(&|s| s.seconds.preprocess),
-                vision: spread(&|s| s.seconds.vision),
-                projector: spread(&|s| s.seconds.projector),
-                stage1: spread(&|s| s.seconds.stage1),
-                stage2_relevance: spread(&|s| s.seconds.stage2_relevance),
-                stage2_select: spread(&|s| s.seconds.stage2_select),
-                decoder_prefill: spread(&|s| s.seconds.decoder_prefill),
-                prefill: spread(&Sample::prefill),
-                decode_per_token: spread(&|s| s.seconds.decode / steps as f64),
-                request: spread(&|s| s.request),
-            },
-            gflops,
-            speedup: pruned.map(|base| Speedups::new(base, measured, &gflops)),
+            tokens: facts.tokens,
+            seconds: Times::new(runs),
+            gflops: facts.gflops.parts.clone(),
+            speedup: pruned.map(|base| Speedups::new(base, runs)),
             pruning_share: pruned.map(|base| {
-                let whole = base.measured.samples.iter().map(Sample::prefill);
-                let pairs = whole.zip(all(&Sample::pruning));
+                let pairs = base.all(Sample::prefill).into_iter().zip(runs.all(Sample::pruning));
                 Spread::of(pairs.map(|(whole, part)| part / whole).collect()).median
             }),
-            peak_memory_bytes: peaks.max().unwrap_or(0),
-            cache_bytes: cached * decoder.cache_bytes_per_token() + decoder.state_bytes(),
+            peak_memory_bytes: samples.iter().map(|sample| sample.peak_memory).max().unwrap_or(0),
+            allocated_bytes: most(samples),
+            cache_bytes: facts.cache_bytes,
+        }
+    }
+}
+
+/// The most that any run allocated.
+fn most(samples: &[&Sample]) -> Option<Allocated> {
+    let all = samples.iter().filter_map(|sample| sample.allocated);
+    all.reduce(|a, b| Allocated {
+        peak: a.peak.max(b.peak),
+        above_start: a.above_start.max(b.above_start),
+    })
+}
+
+impl Runs<'_> {
+    fn all(&self, of: impl Fn(&Sample) -> f64) -> Vec<f64> {
+        self.samples.iter().map(|sample| of(sample)).collect()
+    }
+}
+
+impl Times {
+    fn new(runs: &Runs<'_>) -> Self {
+        let steps = runs.facts.tokens.generated as f64;
+        let spread = |of: &dyn Fn(&Sample) -> f64| Spread::of(runs.all(of));
+        Self {
+            preprocess: spread(&|s| s.seconds.preprocess),
+            vision: spread(&|s| s.seconds.vision),
+            projector: spread(&|s| s.seconds.projector),
+            stage1: spread(&|s| s.seconds.stage1),
+            stage2_relevance: spread(&|s| s.seconds.stage2_relevance),
+            stage2_select: spread(&|s| s.seconds.stage2_select),
+            decoder_prefill: spread(&|s| s.seconds.decoder_prefill),
+            prefill: spread(&Sample::prefill),
+            first_token: spread(&|s| s.first_token),
+            decode_per_token: spread(&|s| s.seconds.decode / steps),
+            request: spread(&|s| s.request),
         }
     }
 }
 
 impl Speedups {
-    fn new(base: Base<'_>, measured: &Measured, gflops: &Gflops) -> Self {
-        let pair = |of: fn(&Sample) -> f64| {
-            let times = |m: &Measured| m.samples.iter().map(of).collect::<Vec<f64>>();
-            (times(base.measured), times(measured))
-        };
+    fn new(base: &Runs<'_>, runs: &Runs<'_>) -> Self {
+        let pair = |of: fn(&Sample) -> f64| (base.all(of), runs.all(of));
+        let (from, to) = (&base.facts.gflops, &runs.facts.gflops);
         let (before, after) = pair(Sample::prefill);
-        let prefill = Speedup::new(base.gflops.total / gflops.total, &before, &after);
+        let prefill = Speedup::new(from.total / to.total, &before, &after);
         let (before, after) = pair(Sample::after_projector);
-        let promised = base.gflops.after_projector() / gflops.after_projector();
+        let promised = from.after_projector / to.after_projector;
         Self { prefill, decoder: Speedup::new(promised, &before, &after) }
     }
 }
 
 /// The FLOPs of a row, as the engine runs it: the head over the last position.
-pub(super) fn count(subject: &Subject, measured: &Measured) -> mico_engine::Result<Gflops> {
+pub(in crate::bench) fn count(
+    subject: &Subject,
+    measured: &Measured,
+) -> mico_engine::Result<Gflops> {
     let (trace, layout) = (&measured.trace, &measured.image.layout);
     let (engine, pruning) = (&subject.engine, &measured.setting.pruning);
     let config = engine.model().config();

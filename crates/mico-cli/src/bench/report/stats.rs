@@ -2,36 +2,43 @@
 
 use serde::Serialize;
 
-/// The middle and the extremes of all counted runs.
+/// The middle, the quartiles and the extremes of all counted runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(super) struct Spread {
-    pub(super) median: f64,
-    pub(super) min: f64,
-    pub(super) max: f64,
+pub(in crate::bench) struct Spread {
+    pub(in crate::bench) median: f64,
+    pub(in crate::bench) min: f64,
+    pub(in crate::bench) max: f64,
+    /// First and third quartile, interpolated between neighbours.
+    pub(in crate::bench) q1: f64,
+    pub(in crate::bench) q3: f64,
+    /// Their distance.
+    pub(in crate::bench) iqr: f64,
 }
 
 impl Spread {
     pub(super) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
-        let at = |index: usize| values.get(index).copied().unwrap_or(0.0);
-        let (half, last) = (values.len() / 2, values.len().saturating_sub(1));
-        let median = if values.len() % 2 == 1 {
-            at(half)
-        } else {
-            f64::midpoint(at(half.saturating_sub(1)), at(half))
+        let last = values.len().saturating_sub(1);
+        let at = |index: usize| values.get(index.min(last)).copied().unwrap_or(0.0);
+        let quantile = |share: f64| {
+            let place = share * last as f64;
+            let below = place.floor();
+            let (low, high) = (at(below as usize), at(below as usize + 1));
+            low + (high - low) * (place - below)
         };
-        Self { median, min: at(0), max: at(last) }
+        let (q1, q3) = (quantile(0.25), quantile(0.75));
+        Self { median: quantile(0.5), min: at(0), max: at(last), q1, q3, iqr: q3 - q1 }
     }
 }
 
 /// What the FLOPs promise and what came of it.
 #[derive(Debug, Serialize)]
-pub(super) struct Speedup {
-    pub(super) promised: f64,
+pub(in crate::bench) struct Speedup {
+    pub(in crate::bench) promised: f64,
     /// Ratios within each round, so that a slow round counts against neither side.
-    pub(super) realised: Spread,
+    pub(in crate::bench) realised: Spread,
     /// Realised (median) over promised.
-    pub(super) share: f64,
+    pub(in crate::bench) share: f64,
 }
 
 impl Speedup {
@@ -47,16 +54,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn middle_of_odd_and_even_counts() {
-        assert_eq!(Spread::of(vec![3.0, 1.0, 2.0]), Spread { median: 2.0, min: 1.0, max: 3.0 });
-        assert_eq!(Spread::of(vec![4.0, 1.0]), Spread { median: 2.5, min: 1.0, max: 4.0 });
-        assert_eq!(Spread::of(vec![]), Spread { median: 0.0, min: 0.0, max: 0.0 });
+    fn middles_quartiles_and_ends() {
+        let of = |values: &[f64]| {
+            let Spread { median, min, max, q1, q3, iqr } = Spread::of(values.to_vec());
+            [min, q1, median, q3, max, iqr]
+        };
+        assert_eq!(of(&[3.0, 1.0, 2.0]), [1.0, 1.5, 2.0, 2.5, 3.0, 1.0]);
+        assert_eq!(of(&[4.0, 1.0]), [1.0, 1.75, 2.5, 3.25, 4.0, 1.5]);
+        assert_eq!(of(&[5.0]), [5.0, 5.0, 5.0, 5.0, 5.0, 0.0]);
+        assert_eq!(of(&[]), [0.0; 6]);
     }
 
     #[test]
     fn speedups_pair_runs_of_a_round() {
         let speedup = Speedup::new(4.0, &[4.0, 40.0, 6.0], &[2.0, 20.0, 2.0]);
-        assert_eq!(speedup.realised, Spread { median: 2.0, min: 2.0, max: 3.0 });
+        let Spread { median, min, max, .. } = speedup.realised;
+        assert_eq!((median, min, max), (2.0, 2.0, 3.0));
         assert_eq!(speedup.share, 0.5);
     }
 }

@@ -1,4 +1,4 @@
-//! The report as a Markdown table: a column per setting.
+//! The report as one Markdown table: a column per setting. Cells are shared with the other form.
 
 use super::Report;
 use super::row::Row;
@@ -9,7 +9,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 /// A line of the table: its name and what stands in a column.
 type Line = (&'static str, fn(&Row) -> String);
 
-const LINES: [Line; 20] = [
+const LINES: [Line; 22] = [
     ("visual tokens", tokens),
     ("layer average", |row| format!("{:.1}", row.tokens.layer_average)),
     ("vision (ms)", |row| milliseconds(row.seconds.vision)),
@@ -20,37 +20,26 @@ const LINES: [Line; 20] = [
     ("decoder prefill (ms)", |row| milliseconds(row.seconds.decoder_prefill)),
     ("**prefill, sum (ms)**", |row| milliseconds(row.seconds.prefill)),
     ("prefill, min to max (ms)", |row| range(row.seconds.prefill)),
+    ("first token (ms)", |row| milliseconds(row.seconds.first_token)),
     ("decode per token (ms)", |row| milliseconds(row.seconds.decode_per_token)),
-    ("GFLOPs of the prefill", |row| format!("{:.0}", row.gflops.total)),
+    ("GFLOPs of the prefill", |row| gflops(row)),
     ("prefill speed-up promised", |row| speedup(row, true, |s| s.promised)),
     ("prefill speed-up realised", |row| speedup(row, true, |s| s.realised.median)),
     ("share realised", |row| share(row, true)),
     ("decoder speed-up promised", |row| speedup(row, false, |s| s.promised)),
     ("decoder speed-up realised", |row| speedup(row, false, |s| s.realised.median)),
     ("share realised", |row| share(row, false)),
-    ("peak memory (MiB)", |row| format!("{:.0}", row.peak_memory_bytes as f64 / MIB)),
+    ("peak memory (MiB)", |row| mebibytes(row.peak_memory_bytes)),
+    ("allocated in the run (MiB)", allocated),
     ("cache of the prompt (MiB)", |row| format!("{:.1}", row.cache_bytes as f64 / MIB)),
 ];
 
 impl Report {
-    /// The table, with a line about the run above it.
-    pub(in crate::bench) fn table(&self) -> String {
-        let Some(first) = self.rows.first() else { return String::new() };
-        let run = &first.run;
-        let mut text = format!(
-            "{}: {} decoder of {:.0} MiB, {} hidden states, {} threads, {} attention, {} text tokens; \
-             medians; peak memory of the {}\n\n|",
-            self.model,
-            run.quantize.unwrap_or("dense"),
-            self.decoder_bytes as f64 / MIB,
-            run.dtype,
-            run.threads,
-            run.attention,
-            first.tokens.text,
-            self.peak_memory_of,
-        );
+    /// The table, with a line about the run above it and what was refused below.
+    pub(super) fn columns(&self) -> String {
+        let mut text = self.headline();
+        text.push_str("\n\n| | ");
         let heads: Vec<String> = self.rows.iter().map(head).collect();
-        text.push_str(" | ");
         text.push_str(&heads.join(" | "));
         text.push_str(" |\n|---|");
         text.push_str(&"---:|".repeat(self.rows.len()));
@@ -58,6 +47,39 @@ impl Report {
             let cells: Vec<String> = self.rows.iter().map(cell).collect();
             let line = ["\n| ", name, " | ", &cells.join(" | "), " |"];
             text.extend(line);
+        }
+        text.push('\n');
+        text.push_str(&self.refusals());
+        text
+    }
+
+    /// What ran, in a line.
+    pub(super) fn headline(&self) -> String {
+        let Some(first) = self.rows.first() else { return String::new() };
+        let run = &first.run;
+        format!(
+            "{}: {} decoder of {:.0} MiB, {} hidden states, {} threads, {} attention, {} text tokens; \
+             medians of {} rounds; peak memory of the {}",
+            self.about.model,
+            run.quantize.as_deref().unwrap_or("dense"),
+            self.about.decoder_bytes as f64 / MIB,
+            run.dtype,
+            run.threads,
+            run.attention,
+            first.tokens.text,
+            self.rounds.len(),
+            self.peak_memory_of,
+        )
+    }
+
+    /// A line for every setting that was refused.
+    pub(super) fn refusals(&self) -> String {
+        let line = |refused: &super::Refusal| {
+            format!("\n* {} was refused: {}", refused.setting, refused.refused)
+        };
+        let mut text: String = self.refused.iter().map(line).collect();
+        if !text.is_empty() {
+            text.push('\n');
         }
         text
     }
@@ -70,14 +92,28 @@ fn head(row: &Row) -> String {
     }
 }
 
-fn tokens(row: &Row) -> String {
+pub(super) fn tokens(row: &Row) -> String {
     let tokens = &row.tokens;
     let counts = [Some(tokens.visual), tokens.stage1_kept, tokens.stage2_kept];
     let counts: Vec<String> = counts.iter().flatten().map(usize::to_string).collect();
     counts.join(" → ")
 }
 
-fn milliseconds(spread: Spread) -> String {
+pub(super) fn gflops(row: &Row) -> String {
+    let total = row.gflops.get("total").and_then(serde_json::Value::as_f64).unwrap_or(0.0);
+    if total < 100.0 { format!("{total:.1}") } else { format!("{total:.0}") }
+}
+
+pub(super) fn mebibytes(bytes: u64) -> String {
+    let value = bytes as f64 / MIB;
+    if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
+}
+
+pub(super) fn allocated(row: &Row) -> String {
+    row.allocated_bytes.map_or_else(String::new, |bytes| mebibytes(bytes.above_start))
+}
+
+pub(super) fn milliseconds(spread: Spread) -> String {
     let value = spread.median * 1e3;
     if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
@@ -90,10 +126,10 @@ fn pick(row: &Row, prefill: bool) -> Option<&Speedup> {
     row.speedup.as_ref().map(|both| if prefill { &both.prefill } else { &both.decoder })
 }
 
-fn speedup(row: &Row, prefill: bool, of: fn(&Speedup) -> f64) -> String {
+pub(super) fn speedup(row: &Row, prefill: bool, of: fn(&Speedup) -> f64) -> String {
     pick(row, prefill).map_or_else(|| "1".into(), |speedup| format!("{:.2}x", of(speedup)))
 }
 
-fn share(row: &Row, prefill: bool) -> String {
+pub(super) fn share(row: &Row, prefill: bool) -> String {
     pick(row, prefill).map_or_else(String::new, |speedup| format!("{:.0} %", speedup.share * 100.0))
 }

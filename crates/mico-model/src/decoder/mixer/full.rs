@@ -82,10 +82,7 @@ impl FullAttention {
         }
         let (q, _) = self.projected_queries(&chosen)?;
         let k = self.projected_keys(x)?;
-        Ok(Tapped {
-            q: ops::split_heads(&q, self.heads)?,
-            k: ops::split_heads(&k, self.kv_heads)?,
-        })
+        Ok(Tapped { q: ops::split_heads(&q, self.heads)?, k: ops::split_heads(&k, self.kv_heads)? })
     }
 
     pub(super) fn forward_last(&self, tokens: Mixed<'_>, caches: &mut Caches) -> Result<Tensor> {

@@ -1,0 +1,143 @@
+//! The flags of `mico bench`.
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+
+use clap::builder::{FalseyValueParser, RangedU64ValueParser};
+use clap::{ArgGroup, Args};
+use mico_vision::Size;
+
+/// The paper's mean prompt, without the visual tokens.
+const TEXT_TOKENS: &str = "69";
+/// The most text tokens, generated tokens, runs and threads one may ask for.
+const MAX_TOKENS: u64 = 1 << 16;
+const MAX_RUNS: u64 = 10_000;
+const MAX_THREADS: u64 = 1024;
+/// The most frames, and pixels along a side, of the noise that is looked at.
+const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
+const MAX_SIDE: u32 = 1 << 14;
+
+/// Measure where the time of a request goes, with and without pruning.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("subject").required(true).args(["model", "synthetic"])))]
+pub struct BenchArgs {
+    /// Model folder, or `tiny` for the embedded model.
+    #[arg(long, env = "MICO_MODEL", value_name = "DIR")]
+    pub(super) model: Option<PathBuf>,
+    /// Published model whose shape is filled with random weights; no files are needed.
+    #[arg(long, env = "MICO_SYNTHETIC", value_name = "PRESET")]
+    pub(super) synthetic: Option<String>,
+    /// Quantisation of the decoder's matrices: `q4k`, `q6k`, `q8_0`.
+    #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND")]
+    pub(super) quantize: Option<String>,
+    /// Pruners, separated by commas; settings follow a name as in `vispruner:ratio=0.3`.
+    #[arg(long, env = "MICO_METHOD", default_value = "mico", value_delimiter = ',')]
+    pub(super) method: Vec<String>,
+    /// Layer-average numbers of visual tokens, separated by commas. Unless given: 2/9, 1/9 and 1/18
+    /// of all visual tokens. The unpruned model is always measured, too.
+    #[arg(long, env = "MICO_BUDGET", value_name = "T", value_delimiter = ',')]
+    pub(super) budget: Vec<usize>,
+    /// The same as shares of all visual tokens.
+    #[arg(long, env = "MICO_KEEP", value_name = "R", value_delimiter = ',')]
+    pub(super) keep: Vec<f64>,
+    /// Measure the unpruned model alone.
+    #[arg(long, env = "MICO_NO_PRUNE", value_parser = FalseyValueParser::new(), conflicts_with_all = ["budget", "keep"])]
+    pub(super) no_prune: bool,
+    /// Take the counts the methods' authors give for a budget of that name, whatever the layer
+    /// average then is.
+    #[arg(long, env = "MICO_AUTHORS_BUDGET", value_parser = clap::builder::FalseyValueParser::new())]
+    pub(super) authors_budget: bool,
+    /// Block after which tokens go, counted from 1, in place of the model's or the method's own.
+    #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
+    pub(super) refine_layer: Option<usize>,
+    /// Stage-1 pool as a multiple of the budget.
+    #[arg(long, env = "MICO_POOL", default_value_t = mico_select::schedule::DEFAULT_POOL)]
+    pub(super) pool: usize,
+    /// Text tokens of the prompt; at most 35 of them come before the image.
+    #[arg(long, env = "MICO_TEXT_TOKENS", default_value = TEXT_TOKENS, value_parser = count(2, MAX_TOKENS))]
+    pub(super) text_tokens: usize,
+    /// Size of the image or frame, as `WIDTHxHEIGHT`; what fills the family's usual views unless given.
+    #[arg(long, env = "MICO_IMAGE_SIZE", value_name = "WxH", value_parser = image_size)]
+    pub(super) image_size: Option<Size>,
+    /// Frames of a video, for families that take one; 8 unless given.
+    #[arg(long, env = "MICO_FRAMES", value_name = "N", value_parser = count(1, MAX_FRAMES))]
+    pub(super) frames: Option<usize>,
+    /// Tokens over which decoding is measured.
+    #[arg(long, env = "MICO_NEW_TOKENS", default_value_t = 8, value_parser = count(1, MAX_TOKENS))]
+    pub(super) new_tokens: usize,
+    /// Runs of each setting that are not counted.
+    #[arg(long, env = "MICO_WARMUPS", default_value_t = 1, value_parser = count(0, MAX_RUNS))]
+    pub(super) warmups: usize,
+    /// Rounds: runs of each setting that are counted.
+    #[arg(long, env = "MICO_REPEATS", default_value_t = 5, value_parser = count(1, MAX_RUNS))]
+    pub(super) repeats: usize,
+    /// Threads; all cores unless said otherwise.
+    #[arg(long, env = "MICO_THREADS", value_parser = count(1, MAX_THREADS))]
+    pub(super) threads: Option<usize>,
+    /// Seed of random weights and pixels.
+    #[arg(long, env = "MICO_SEED", default_value_t = 0)]
+    pub(super) seed: u64,
+    /// Write the JSON document to this file, whatever is printed. Every finished run is kept in a
+    /// journal beside it, the same name with `.jsonl`.
+    #[arg(long, env = "MICO_OUT", value_name = "FILE")]
+    pub(super) out: Option<PathBuf>,
+    /// Go on from the runs in the journal of --out.
+    #[arg(long, env = "MICO_RESUME", requires = "out", value_parser = FalseyValueParser::new())]
+    pub(super) resume: bool,
+    /// Write tables to this file, one for each budget with a row for each method.
+    #[arg(long, env = "MICO_MARKDOWN", value_name = "FILE")]
+    pub(super) markdown: Option<PathBuf>,
+    /// Draw speed-ups into this file, `.svg` or `.png`.
+    #[arg(long, env = "MICO_PLOT", value_name = "FILE", value_parser = plot)]
+    pub(super) plot: Option<Plot>,
+    /// The `summary.json` of `mico eval --out`, whose Rel is drawn over the speed-ups.
+    #[arg(long, env = "MICO_QUALITY", value_name = "FILE", requires = "plot")]
+    pub(super) quality: Option<PathBuf>,
+    /// Print one JSON document instead of a table.
+    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    pub(super) json: bool,
+}
+
+/// Reads `WIDTHxHEIGHT`.
+pub(crate) fn image_size(text: &str) -> Result<Size, String> {
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side));
+    let sides = text.split_once('x').and_then(|(width, height)| side(width).zip(side(height)));
+    let (width, height) =
+        sides.ok_or_else(|| format!("accepted: WIDTHxHEIGHT, sides from 1 to {MAX_SIDE}"))?;
+    Ok(Size::new(width, height))
+}
+
+fn count(least: u64, most: u64) -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(least..=most)
+}
+
+/// A picture and how it is written.
+#[derive(Debug, Clone)]
+pub(super) struct Plot {
+    pub(super) path: PathBuf,
+    pub(super) kind: PlotKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlotKind {
+    Svg,
+    Png,
+}
+
+/// Reads the name of a picture.
+fn plot(text: &str) -> Result<Plot, String> {
+    let path = PathBuf::from(text);
+    let ending = path.extension().map(OsStr::to_ascii_lowercase);
+    let kind = match ending.as_ref().and_then(|ending| ending.to_str()) {
+        Some("svg") => PlotKind::Svg,
+        Some("png") => PlotKind::Png,
+        _ => return Err("accepted: names that end in .svg or .png".to_owned()),
+    };
+    Ok(Plot { path, kind })
+}
+
+impl BenchArgs {
+    pub(crate) fn threads(&self) -> Option<u64> {
+        self.threads.map(|threads| threads as u64)
+    }
+}
