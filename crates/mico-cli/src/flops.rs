@@ -22,6 +22,8 @@ const BEFORE_IMAGE_CHATML: usize = 15;
 /// The most text tokens one may ask for.
 const MAX_TOKENS: u64 = 1 << 20;
 const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
+/// Frames of the paper's profile.
+const FRAMES: usize = 64;
 /// Columns and rows of visual tokens of an image at Qwen's own resolution: the mean the paper's pruning
 /// ratios imply, 1,296 tokens.
 const QWEN_SIDE: u32 = 36;
@@ -86,7 +88,7 @@ impl FlopsArgs {
             return Err(Failure::misused(message));
         }
         let size = self.image_size.unwrap_or_else(|| usual_size(&config));
-        let frames = if video { self.frames.unwrap_or(MAX_FRAMES as usize) } else { 1 };
+        let frames = if video { self.frames.unwrap_or(FRAMES) } else { 1 };
         let total = if video { VIDEO_TEXT_TOKENS } else { TEXT_TOKENS };
         let total = self.text_tokens.unwrap_or(total);
         let usual = match preset.family {

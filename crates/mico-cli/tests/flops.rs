@@ -94,5 +94,5 @@ fn wrong_calls_are_told() {
     );
     let block =
         ["--preset", "tiny", "--budget", "200", "--method", "sparsevlm", "--refine-layer", "2"];
-    refused(&block, 1, &["refine-layer", "several blocks"]);
+    refused(&block, 2, &["refine-layer", "several blocks"]);
 }

@@ -41,10 +41,7 @@ fn mean(model: &Estimate, method: &str, tokens: usize, of: fn(&Gflops) -> f64) -
 
 fn video_prefill(model: &Estimate, method: &str, tokens: usize) -> Counted {
     let text = TextTokens { total: 105, before: 15 };
-    // The paper credits SparseVLM's blocks as its authors do.
-    let authors = method == "sparsevlm";
-    let pruning = Pruning { authors, ..pruning(method, tokens) };
-    model.prefill(&pruning, text, Head::All).unwrap()
+    model.prefill(&pruning(method, tokens), text, Head::All).unwrap()
 }
 
 fn assert_close(found: f64, paper: f64, tolerance: f64, what: &str) {
@@ -149,10 +146,11 @@ fn components_of_video() {
 #[test]
 fn totals_of_every_method_on_video() {
     let model = video();
-    let rows: [(&str, &[f64]); 8] = [
+    // SparseVLM's figures there, 76.338 and 61.750, are those of two blocks that see everything; the
+    // authors' code has three, which at T = 16 exceed the budget alone.
+    let rows: [(&str, &[f64]); 7] = [
         ("none", &[243.833]),
         ("fastv", &[75.951, 60.937]),
-        ("sparsevlm", &[76.338, 61.750]),
         ("divprune", &[74.738, 59.002]),
         ("vispruner", &[74.732, 58.997]),
         ("mmtok", &[74.734, 58.998]),
