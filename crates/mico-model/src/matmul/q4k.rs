@@ -67,7 +67,7 @@ impl Tile {
         // 32 bytes hold two parts: the even one in their low halves, the odd one in the high ones.
         let weight = |i: usize| {
             let byte = block[16 + i / 64 * 32 + i % 32];
-            if i / 32 % 2 == 0 { byte & 15 } else { byte >> 4 }
+            if (i / 32).is_multiple_of(2) { byte & 15 } else { byte >> 4 }
         };
         for group in 0..GROUPS / 2 {
             for i in 0..4 {
@@ -188,17 +188,15 @@ impl Q4kMatrix {
     fn strip(&self, rows: &Q8Rows, strip: usize, start: usize, sums: &mut Sums) {
         let depth = self.input / BLOCK;
         let panels = self.tiles.chunks_exact(depth).skip(strip * PANELS).take(PANELS);
-        let mut spread = [const { Spread::ZERO }; PANELS];
+        let mut spread = Spread::ZERO;
         // Not known to the compiler, which would unroll the loop and run out of registers.
         let steps = std::hint::black_box(STEPS);
         for at in 0..depth {
-            for (spread, panel) in spread.iter_mut().zip(panels.clone()) {
-                spread.fill(self.simd, &panel[at]);
-            }
             let blocks = rows.at(at, start, sums.rows);
-            for (index, blocks) in blocks.chunks(ROWS).enumerate() {
-                for (panel, _) in panels.clone().enumerate() {
-                    let (tile, lines) = (&spread[panel], sums.from(panel, index * ROWS));
+            for (panel, tiles) in panels.clone().enumerate() {
+                spread.fill(self.simd, &tiles[at]);
+                for (index, blocks) in blocks.chunks(ROWS).enumerate() {
+                    let (tile, lines) = (&spread, sums.from(panel, index * ROWS));
                     match blocks.len() {
                         1 => accumulate::<1>(self.simd, tile, blocks, lines, steps),
                         2 => accumulate::<2>(self.simd, tile, blocks, lines, steps),
