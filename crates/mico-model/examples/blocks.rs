@@ -82,7 +82,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for run in 0..=runs {
         for (&rows, measured) in rows.iter().zip(&mut measured) {
             let hidden = Tensor::randn(0.0_f32, 1.0, (rows.max(1), width), &Device::Cpu)?;
-            let positions = decoder.positions(&(0..rows as u32).collect::<Vec<_>>())?;
+            let positions = decoder.positions(&(0..rows.max(1) as u32).collect::<Vec<_>>())?;
             let mut caches = decoder.new_caches();
             let start = Instant::now();
             let passes = if rows == 0 {

@@ -100,7 +100,9 @@ fn pack_rows(x: &[f32], input: usize) -> Vec<[f32; ROWS]> {
             if group.len() == ROWS * input {
                 let rows: [&[f32]; ROWS] = std::array::from_fn(|i| &group[i * input..][..input]);
                 for (at, values) in block.iter_mut().enumerate() {
-                    *values = rows.map(|row| row[at]);
+                    for lane in 0..ROWS {
+                        values[lane] = rows[lane][at];
+                    }
                 }
             } else {
                 for (lane, row) in group.chunks_exact(input).enumerate() {
