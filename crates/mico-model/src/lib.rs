@@ -72,6 +72,7 @@ mod error;
 mod family;
 mod files;
 mod linear;
+mod matmul;
 mod model;
 mod norm;
 mod ops;

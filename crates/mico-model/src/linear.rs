@@ -1,13 +1,15 @@
-//! A linear layer whose matrix is dense, in half precision or quantised.
+//! A linear layer whose matrix is dense, in half precision or quantised, on the CPU packed for the
+//! products it takes part in.
 
 use std::sync::Arc;
 
-use candle_core::quantized::QTensor;
+use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Tensor};
 
 use crate::config::Activation;
 use crate::error::Result;
-use crate::ops::{bias_activation, half_matvec};
+use crate::matmul::PackedMatrix;
+use crate::ops::{bias_activation, bias_apply, half_matvec, with_slices};
 
 /// Up to this many rows a half-precision matrix is widened while it is multiplied; beyond, widening
 /// it once and multiplying densely is faster.
@@ -17,6 +19,8 @@ const HALF_MATVEC_ROWS: usize = 8;
 enum Matrix {
     /// In the compute format.
     Dense(Tensor),
+    /// In f32 or `Q4K` on the CPU.
+    Packed(Arc<PackedMatrix>),
     /// Half precision storage under f32 arithmetic.
     Half(Tensor),
     /// Blocks of a few bits per weight.
@@ -32,38 +36,73 @@ pub(crate) struct Linear {
 
 impl Linear {
     /// A matrix already in the compute format.
-    pub(crate) fn dense(weight: Tensor, bias: Option<Tensor>) -> Self {
-        Self { matrix: Matrix::Dense(weight), bias }
+    pub(crate) fn dense(weight: Tensor, bias: Option<Tensor>) -> Result<Self> {
+        if !weight.device().is_cpu() || weight.dtype() != DType::F32 {
+            return Ok(Self { matrix: Matrix::Dense(weight), bias });
+        }
+        let (_, input) = weight.dims2()?;
+        let packed = with_slices([&weight], |[weight]| PackedMatrix::dense(weight, input))?;
+        Ok(Self { matrix: Matrix::Packed(Arc::new(packed)), bias })
     }
 
     /// A matrix in its storage format.
-    pub(crate) fn stored(weight: Tensor, bias: Option<Tensor>, compute: DType) -> Self {
+    pub(crate) fn stored(weight: Tensor, bias: Option<Tensor>, compute: DType) -> Result<Self> {
+        if weight.dtype() == compute {
+            return Self::dense(weight, bias);
+        }
+        Ok(Self { matrix: Matrix::Half(weight), bias })
+    }
+
+    /// A matrix that serves other purposes, too, and therefore is not packed: that would be a copy.
+    pub(crate) fn shared(weight: Tensor, compute: DType) -> Self {
         let matrix =
             if weight.dtype() == compute { Matrix::Dense(weight) } else { Matrix::Half(weight) };
-        Self { matrix, bias }
+        Self { matrix, bias: None }
     }
 
     /// A quantised matrix.
-    pub(crate) fn quantised(weight: QTensor, bias: Option<Tensor>) -> Self {
-        Self { matrix: Matrix::Quantised(Arc::new(weight)), bias }
+    pub(crate) fn quantised(weight: QTensor, bias: Option<Tensor>) -> Result<Self> {
+        if weight.device().is_cpu() && weight.dtype() == GgmlDType::Q4K {
+            let shape = weight.shape().dims2()?;
+            if let Some(packed) = PackedMatrix::q4k(&weight.data()?, shape) {
+                return Ok(Self { matrix: Matrix::Packed(Arc::new(packed)), bias });
+            }
+        }
+        Ok(Self { matrix: Matrix::Quantised(Arc::new(weight)), bias })
     }
 
     /// Bytes the matrix takes.
     pub(crate) fn bytes(&self) -> usize {
         match &self.matrix {
             Matrix::Dense(w) | Matrix::Half(w) => w.elem_count() * w.dtype().size_in_bytes(),
+            Matrix::Packed(w) => w.bytes(),
             Matrix::Quantised(w) => w.storage_size_in_bytes(),
         }
     }
 
     /// Applies the layer to the rows of `x`.
     pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        self.forward_with(x, None)
+        self.apply(x, None, None)
     }
 
     /// Applies the layer and then a non-linearity.
-    pub(crate) fn forward_with(&self, x: &Tensor, act: Option<Activation>) -> Result<Tensor> {
+    pub(crate) fn forward_with(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
+        self.apply(x, Some(activation), None)
+    }
+
+    /// Applies the layer and adds the result to `residual`.
+    pub(crate) fn forward_onto(&self, residual: &Tensor, x: &Tensor) -> Result<Tensor> {
+        self.apply(x, None, Some(residual))
+    }
+
+    fn apply(
+        &self,
+        x: &Tensor,
+        activation: Option<Activation>,
+        residual: Option<&Tensor>,
+    ) -> Result<Tensor> {
         let product = match &self.matrix {
+            Matrix::Packed(weight) => return self.packed(weight, x, activation, residual),
             Matrix::Dense(weight) => x.matmul(&weight.t()?)?,
             Matrix::Half(weight) if x.dim(0)? <= HALF_MATVEC_ROWS && x.device().is_cpu() => {
                 half_matvec(x, weight)?
@@ -71,6 +110,40 @@ impl Linear {
             Matrix::Half(weight) => x.matmul(&weight.to_dtype(x.dtype())?.t()?)?,
             Matrix::Quantised(weight) => x.contiguous()?.apply_op1_no_bwd(weight.as_ref())?,
         };
-        Ok(bias_activation(product, self.bias.as_ref(), act)?)
+        let out = bias_activation(product, self.bias.as_ref(), activation)?;
+        match residual {
+            Some(residual) => Ok((residual + out)?),
+            None => Ok(out),
+        }
+    }
+
+    /// A product that does all the rest where it writes its result.
+    fn packed(
+        &self,
+        weight: &PackedMatrix,
+        x: &Tensor,
+        activation: Option<Activation>,
+        residual: Option<&Tensor>,
+    ) -> Result<Tensor> {
+        let ((rows, width), (output, input)) = (x.dims2()?, weight.shape());
+        if width != input || residual.is_some_and(|residual| residual.dims() != [rows, output]) {
+            return Err(candle_core::Error::ShapeMismatchBinaryOp {
+                lhs: residual.unwrap_or(x).shape().clone(),
+                rhs: (output, input).into(),
+                op: "linear",
+            }
+            .bt()
+            .into());
+        }
+        let none = Tensor::zeros(0, DType::F32, x.device())?;
+        let (bias, residual) = (self.bias.as_ref().unwrap_or(&none), residual.unwrap_or(&none));
+        let out = with_slices([x, bias, residual], |[x, bias, residual]| {
+            weight.product(x, &|row, first, part| {
+                bias_apply(part, bias.get(first..).unwrap_or_default(), activation);
+                let residual = residual.get(row * output + first..).unwrap_or_default();
+                part.iter_mut().zip(residual).for_each(|(out, residual)| *out += residual);
+            })
+        })?;
+        Ok(Tensor::from_vec(out, (rows, output), x.device())?)
     }
 }

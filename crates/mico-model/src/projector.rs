@@ -42,7 +42,7 @@ impl Projector {
         };
         let rows = features.elem_count() / self.input;
         let x = features.reshape((rows, self.input))?;
-        let x = self.first.forward_with(&x, Some(self.activation))?;
+        let x = self.first.forward_with(&x, self.activation)?;
         let x = self.second.forward(&x)?;
         *width = x.dim(1)?;
         Ok(x.reshape(dims)?)

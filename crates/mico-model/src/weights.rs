@@ -113,7 +113,7 @@ impl Builder<'_> {
     pub(crate) fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
         let weight = self.tensor(part, &format!("{name}.weight"), &[shape.output, shape.input])?;
         let bias = self.bias(part, name, shape)?;
-        Ok(Linear::dense(weight, bias))
+        Linear::dense(weight, bias)
     }
 
     /// A decoder layer: quantised when asked for, else in the storage format.
@@ -131,11 +131,11 @@ impl Builder<'_> {
                     let dense = self.source.tensor(part, &full, &[shape.output, shape.input])?;
                     QTensor::quantize_onto(&dense.to_dtype(DType::F32)?, dtype, &self.device)?
                 };
-                return Ok(Linear::quantised(matrix, bias));
+                return Linear::quantised(matrix, bias);
             }
         }
         let weight = self.stored(part, &full, &[shape.output, shape.input])?;
-        Ok(Linear::stored(weight, bias, self.compute()))
+        Linear::stored(weight, bias, self.compute())
     }
 
     fn bias(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Option<Tensor>> {

@@ -1,5 +1,5 @@
-//! Attention of many query rows on the CPU in f32: each thread takes a tile of query rows, and for
-//! one head after the other holds their scores, nothing else.
+//! Attention of many query rows on the CPU in f32: a thread takes a tile of the query rows of a head
+//! at a time and holds their scores, nothing else.
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Shape, Tensor};
 use rayon::prelude::*;
@@ -17,31 +17,45 @@ struct Prefill {
     causal: bool,
 }
 
-/// The keys of every head, transposed to `[head, d, keys]` with `keys` rounded up to whole panels.
-struct Transposed {
+/// The keys of every head in panels of [`PANEL`] keys, each transposed to `[d, PANEL]` and the last
+/// one filled up with zeros.
+struct Panels {
     data: Vec<f32>,
-    padded: usize,
+    /// Numbers of a head.
+    size: usize,
     dim: usize,
 }
 
-impl Transposed {
+impl Panels {
     fn new(keys: &Heads) -> Self {
-        let (dim, padded) = (keys.dim, keys.keys.next_multiple_of(PANEL));
-        let mut data = vec![0.0_f32; keys.count * dim * padded];
-        data.par_chunks_mut(dim * padded).enumerate().for_each(|(head, out)| {
-            for (key, row) in keys.head(head).chunks_exact(dim).enumerate() {
-                for (c, value) in row.iter().enumerate() {
-                    out[c * padded + key] = *value;
+        let dim = keys.dim;
+        let size = keys.keys.div_ceil(PANEL) * dim * PANEL;
+        let mut data = vec![0.0_f32; keys.count * size];
+        data.par_chunks_mut(size.max(1)).enumerate().for_each(|(head, out)| {
+            let panels = out.chunks_exact_mut(dim * PANEL);
+            for (panel, rows) in panels.zip(keys.head(head).chunks(dim * PANEL)) {
+                for (lane, row) in rows.chunks_exact(dim).enumerate() {
+                    for (line, value) in panel.as_chunks_mut::<PANEL>().0.iter_mut().zip(row) {
+                        line[lane] = *value;
+                    }
                 }
             }
         });
-        Self { data, padded, dim }
+        Self { data, size, dim }
     }
 
-    fn head(&self, head: usize) -> Rows<'_> {
-        let size = self.dim * self.padded;
-        Rows { data: &self.data[head * size..][..size], stride: self.padded }
+    /// The panels of a head.
+    fn head(&self, head: usize) -> impl Iterator<Item = Rows<'_>> {
+        let panels = self.data[head * self.size..][..self.size].chunks_exact(self.dim * PANEL);
+        panels.map(|data| Rows { data, stride: PANEL })
     }
+}
+
+/// Some rows of the result of a head.
+struct Tile<'a, 'b> {
+    head: usize,
+    start: usize,
+    rows: &'a mut [&'b mut [f32]],
 }
 
 impl CustomOp3 for Prefill {
@@ -60,34 +74,55 @@ impl CustomOp3 for Prefill {
     ) -> candle_core::Result<(CpuStorage, Shape)> {
         let queries = Heads::new(q, q_layout)?;
         let values = Heads::new(v, v_layout)?;
-        let keys = Transposed::new(&Heads::new(k, k_layout)?);
+        let keys = Panels::new(&Heads::new(k, k_layout)?);
         let (heads, rows, dim) = (queries.count, queries.keys, queries.dim);
         let group = heads / values.count;
         let offset = values.keys - rows.min(values.keys);
         let scale = (dim as f32).powf(-0.5);
         let width = heads * dim;
         let mut out = vec![0.0_f32; rows * width];
-        out.par_chunks_mut(TILE_ROWS * width).enumerate().for_each(|(tile, out)| {
-            let start = tile * TILE_ROWS;
-            let count = out.len() / width;
+        let mut by_head: Vec<Vec<&mut [f32]>> = Vec::new();
+        by_head.resize_with(heads, || Vec::with_capacity(rows));
+        for row in out.chunks_exact_mut(width) {
+            for (head, part) in by_head.iter_mut().zip(row.chunks_exact_mut(dim)) {
+                head.push(part);
+            }
+        }
+        // One head after the other, so that its keys and values stay in a thread's cache.
+        let tiles: Vec<Tile> = by_head
+            .iter_mut()
+            .enumerate()
+            .flat_map(|(head, rows)| {
+                let tiles = rows.chunks_mut(TILE_ROWS).enumerate();
+                tiles.map(move |(tile, rows)| Tile { head, start: tile * TILE_ROWS, rows })
+            })
+            .collect();
+        tiles.into_par_iter().for_each_init(<(Vec<f32>, Vec<f32>)>::default, |buffers, tile| {
+            let Tile { head, start, rows } = tile;
+            let count = rows.len();
             let seen = if self.causal { offset + start + count } else { values.keys };
             let stride = seen.next_multiple_of(PANEL);
-            let mut scores = vec![0.0_f32; count * stride];
-            for head in 0..heads {
-                let q = &queries.head(head)[start * dim..][..count * dim];
-                let shape = PanelShape { rows: count, depth: dim, columns: stride };
-                let q = Rows { data: q, stride: dim };
-                product(q, keys.head(head / group), &mut scores, stride, shape);
-                for (row, scores) in scores.chunks_exact_mut(stride).enumerate() {
-                    let visible = if self.causal { offset + start + row + 1 } else { seen };
-                    let (shown, hidden) = scores.split_at_mut(visible);
-                    softmax_row(shown, scale);
-                    hidden.fill(0.0);
-                }
-                let weights = Rows { data: &scores, stride };
-                let v = Rows { data: values.head(head / group), stride: dim };
-                let shape = PanelShape { rows: count, depth: seen, columns: dim };
-                product(weights, v, &mut out[head * dim..], width, shape);
+            let (scores, mixed) = buffers;
+            scores.resize(count * stride, 0.0);
+            mixed.resize(count * dim, 0.0);
+            let q = &queries.head(head)[start * dim..][..count * dim];
+            let q = Rows { data: q, stride: dim };
+            let shape = PanelShape { rows: count, depth: dim, columns: PANEL };
+            for (panel, keys) in keys.head(head / group).take(stride / PANEL).enumerate() {
+                product(q, keys, &mut scores[panel * PANEL..], stride, shape);
+            }
+            for (row, scores) in scores.chunks_exact_mut(stride).enumerate() {
+                let visible = if self.causal { offset + start + row + 1 } else { seen };
+                let (shown, hidden) = scores.split_at_mut(visible);
+                softmax_row(shown, scale);
+                hidden.fill(0.0);
+            }
+            let weights = Rows { data: scores, stride };
+            let v = Rows { data: values.head(head / group), stride: dim };
+            let shape = PanelShape { rows: count, depth: seen, columns: dim };
+            product(weights, v, mixed, dim, shape);
+            for (row, mixed) in rows.iter_mut().zip(mixed.chunks_exact(dim)) {
+                row.copy_from_slice(mixed);
             }
         });
         Ok((CpuStorage::F32(out), Shape::from((rows, width))))

@@ -78,7 +78,7 @@ impl Block {
     fn finish(&self, hidden: &Tensor, mixed: &Tensor) -> Result<Tensor> {
         let hidden = (hidden + mixed)?;
         let x = self.mlp_norm.forward(&hidden)?;
-        Ok((&hidden + self.mlp.forward(&x)?)?)
+        self.mlp.forward_onto(&hidden, &x)
     }
 }
 

@@ -35,8 +35,9 @@ impl Mlp {
         self.gate.bytes() + self.up.bytes() + self.down.bytes()
     }
 
-    pub(super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    /// What the MLP makes of `x`, added to `residual`.
+    pub(super) fn forward_onto(&self, residual: &Tensor, x: &Tensor) -> Result<Tensor> {
         let gated = ops::gate(self.gate.forward(x)?, &self.up.forward(x)?)?;
-        self.down.forward(&gated)
+        self.down.forward_onto(residual, &gated)
     }
 }

@@ -69,7 +69,7 @@ impl Decoder {
             .collect::<Result<Vec<_>>>()?;
         let norm = rms_norm(b, config, "norm", width)?;
         let head = if config.tied_head && !b.source.contains(Part::Head, "lm_head.weight") {
-            Linear::stored(embeddings.clone(), None, b.compute())
+            Linear::shared(embeddings.clone(), b.compute())
         } else {
             let shape = LinearShape { input: width, output: vocab, bias: false };
             b.linear(Part::Head, "lm_head", shape)?

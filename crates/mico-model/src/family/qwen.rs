@@ -70,7 +70,7 @@ impl Merger {
         } else {
             join(&self.norm.forward(patches)?)?
         };
-        self.second.forward(&self.first.forward_with(&x, Some(Activation::Gelu))?)
+        self.second.forward(&self.first.forward_with(&x, Activation::Gelu)?)
     }
 }
 

@@ -40,14 +40,7 @@ impl InplaceOp2 for BiasPointwise {
     ) -> Result<()> {
         let bias = f32_slice(bias, bias_layout, "bias-activation")?;
         let data = f32_slice_mut(storage, layout, "bias-activation")?;
-        data.par_chunks_mut(bias.len().max(1)).for_each(|row| {
-            for (x, b) in row.iter_mut().zip(bias) {
-                *x += b;
-            }
-            if let Some(activation) = self.0 {
-                apply(activation, row);
-            }
-        });
+        data.par_chunks_mut(bias.len().max(1)).for_each(|row| bias_apply(row, bias, self.0));
         Ok(())
     }
 }
@@ -101,6 +94,16 @@ impl InplaceOp2 for SigmoidGate {
             }
         });
         Ok(())
+    }
+}
+
+/// Adds a bias to some numbers and applies the non-linearity.
+pub(crate) fn bias_apply(values: &mut [f32], bias: &[f32], activation: Option<Activation>) {
+    for (x, b) in values.iter_mut().zip(bias) {
+        *x += b;
+    }
+    if let Some(activation) = activation {
+        apply(activation, values);
     }
 }
 

@@ -10,7 +10,7 @@ mod rope;
 mod softmax;
 mod vector;
 
-pub(crate) use activation::{bias_activation, gate, sigmoid_gate};
+pub(crate) use activation::{bias_activation, bias_apply, gate, sigmoid_gate};
 pub(crate) use delta::{DeltaRule, DeltaShape, GatedNorm, Projected};
 
 pub(crate) use half_matmul::half_matvec;

@@ -195,23 +195,24 @@ impl VisionBlock {
     /// Runs the block on `[n, d]`.
     pub(crate) fn forward(&self, hidden: &Tensor, mixing: Mixing<'_>) -> Result<(Tensor, Seen)> {
         let (mixed, seen) = self.mix(&self.norms[0].forward(hidden)?, mixing)?;
-        let hidden = (hidden + self.scaled(0, self.output.forward(&mixed)?)?)?;
+        let hidden = self.add(0, hidden, &self.output, &mixed)?;
         let x = self.norms[1].forward(&hidden)?;
-        let x = match &self.mlp {
+        let (last, x) = match &self.mlp {
             Mlp::Plain { first, second, activation } => {
-                second.forward(&first.forward_with(&x, Some(*activation))?)?
+                (second, first.forward_with(&x, *activation)?)
             }
             Mlp::Gated { gate, up, down } => {
-                down.forward(&ops::gate(gate.forward(&x)?, &up.forward(&x)?)?)?
+                (down, ops::gate(gate.forward(&x)?, &up.forward(&x)?)?)
             }
         };
-        Ok(((hidden + self.scaled(1, x)?)?, seen))
+        Ok((self.add(1, &hidden, last, &x)?, seen))
     }
 
-    fn scaled(&self, which: usize, x: Tensor) -> Result<Tensor> {
+    /// `hidden` and what the last layer of attention (0) or MLP (1) adds to it.
+    fn add(&self, which: usize, hidden: &Tensor, layer: &Linear, x: &Tensor) -> Result<Tensor> {
         match &self.scales {
-            Some(scales) => Ok(x.broadcast_mul(&scales[which])?),
-            None => Ok(x),
+            Some(scales) => Ok((hidden + layer.forward(x)?.broadcast_mul(&scales[which])?)?),
+            None => layer.forward_onto(hidden, x),
         }
     }
 

@@ -101,7 +101,7 @@ impl QwenTower {
             config: config.clone(),
             device: b.device.clone(),
             compute: b.compute(),
-            patch: Linear::dense(kernel, bias),
+            patch: Linear::dense(kernel, bias)?,
             table,
             blocks,
         })

@@ -166,7 +166,7 @@ impl VitTower {
             config: config.clone(),
             device: b.device.clone(),
             compute: b.compute(),
-            patch: Linear::dense(kernel.reshape((width, 3 * side * side))?, bias),
+            patch: Linear::dense(kernel.reshape((width, 3 * side * side))?, bias)?,
             class: class.map(|class| class.reshape((1, 1, width))).transpose()?,
             positions: positions.reshape((config.tokens(), width))?,
             first_norm,

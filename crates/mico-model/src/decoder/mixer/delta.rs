@@ -56,7 +56,7 @@ impl GatedDelta {
         let mut exact = |inner: &str| {
             let inner = name(&format!("{inner}.weight"));
             let weight = b.stored(Part::Decoder, &inner, &[shape.value_heads, width])?;
-            Ok::<_, crate::Error>(Linear::stored(weight, None, b.compute()))
+            Linear::stored(weight, None, b.compute())
         };
         let (write, forget) = (exact("in_proj_b")?, exact("in_proj_a")?);
         let mut numbers = |inner: &str, dims: &[usize]| {

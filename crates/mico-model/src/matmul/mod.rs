@@ -1,0 +1,156 @@
+//! Products of activations with weights that are packed once, at load time, for the CPU.
+//!
+//! A product is cut into slabs of rows, and those into strips of [`STRIP`] output columns, one task
+//! each. A task walks through its rows in chunks that fit into a second-level cache together with
+//! what else it touches, and through the depth in blocks whose weights stay in the first-level cache
+//! while all rows of the chunk pass. A number of the result is one chain of sums over the depth in
+//! ascending order: it depends neither on the other rows nor on the number of threads.
+
+mod dense;
+#[cfg(target_arch = "x86_64")]
+mod q4k;
+#[cfg(target_arch = "x86_64")]
+mod q8;
+
+use dense::DenseMatrix;
+#[cfg(target_arch = "x86_64")]
+use q4k::Q4kMatrix;
+use rayon::prelude::*;
+
+/// Columns of a panel: two 256-bit vectors of f32.
+const PANEL: usize = 16;
+/// Panels of a strip.
+const PANELS: usize = 4;
+/// Output columns of a task.
+const STRIP: usize = PANEL * PANELS;
+/// Rows of a chunk at most.
+const CHUNK_ROWS: usize = 96;
+/// Rows that are packed at a time.
+const SLAB_ROWS: usize = 1536;
+/// Chunks are whole numbers of the kernels' register blocks.
+const BLOCK_ROWS: usize = 12;
+
+/// What turns a stretch of a fresh result, given its row and its first column, into the final one.
+pub(crate) type Finish<'a> = &'a (dyn Fn(usize, usize, &mut [f32]) + Sync);
+
+/// A packed matrix `[output, input]`.
+#[derive(Debug)]
+pub(crate) enum PackedMatrix {
+    Dense(DenseMatrix),
+    #[cfg(target_arch = "x86_64")]
+    Q4k(Q4kMatrix),
+}
+
+impl PackedMatrix {
+    /// Packs a row-major matrix in f32 whose rows have `input` numbers.
+    pub(crate) fn dense(weights: &[f32], input: usize) -> Self {
+        Self::Dense(DenseMatrix::pack(weights, input))
+    }
+
+    /// Packs the `Q4K` blocks of a matrix `[output, input]`, row by row. Nothing where there is no
+    /// kernel for this processor, or if these are not the blocks of such a matrix.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn q4k(blocks: &[u8], shape: (usize, usize)) -> Option<Self> {
+        Q4kMatrix::pack(blocks, shape).map(Self::Q4k)
+    }
+
+    /// The same on processors without such a kernel.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn q4k(_: &[u8], _: (usize, usize)) -> Option<Self> {
+        None
+    }
+
+    /// Numbers of outputs and inputs.
+    pub(crate) fn shape(&self) -> (usize, usize) {
+        match self {
+            Self::Dense(matrix) => matrix.shape(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q4k(matrix) => matrix.shape(),
+        }
+    }
+
+    /// Bytes the matrix takes.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Self::Dense(matrix) => matrix.bytes(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q4k(matrix) => matrix.bytes(),
+        }
+    }
+
+    /// `x W^T` for rows of `input` numbers, finished.
+    pub(crate) fn product(&self, x: &[f32], finish: Finish<'_>) -> Vec<f32> {
+        match self {
+            Self::Dense(matrix) => matrix.product(x, finish),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q4k(matrix) => matrix.product(x, finish),
+        }
+    }
+}
+
+/// Sums of a chunk of rows with a strip: for each panel one line per row.
+struct Sums {
+    lines: Vec<[f32; PANEL]>,
+    rows: usize,
+}
+
+impl Sums {
+    /// The lines of a panel from a row on.
+    #[inline]
+    fn from(&mut self, panel: usize, row: usize) -> &mut [[f32; PANEL]] {
+        &mut self.lines[panel * self.rows..][..self.rows][row..]
+    }
+}
+
+/// Computes the product of rows `x` with a matrix of a shape `[output, input]`, a slab of rows at a
+/// time, so that what `slab` packs of them takes no more memory than that.
+fn by_slabs(
+    x: &[f32],
+    (output, input): (usize, usize),
+    finish: Finish<'_>,
+    slab: impl Fn(&[f32], &mut [f32], Finish<'_>),
+) -> Vec<f32> {
+    let rows = x.len().checked_div(input).unwrap_or(0);
+    let mut out = vec![0.0_f32; rows * output];
+    if out.is_empty() {
+        return out;
+    }
+    let slabs = x.chunks(SLAB_ROWS * input).zip(out.chunks_mut(SLAB_ROWS * output));
+    for (index, (x, out)) in slabs.enumerate() {
+        slab(x, out, &|row, first, part| finish(index * SLAB_ROWS + row, first, part));
+    }
+    out
+}
+
+/// Computes rows `out` of so many columns strip by strip. `sum` adds to zeroed sums what rows
+/// `start..start + sums.rows` give in a strip, `finish` completes them once they are in their place.
+fn by_strips(
+    out: &mut [f32],
+    columns: usize,
+    sum: impl Fn(usize, usize, &mut Sums) + Sync,
+    finish: Finish<'_>,
+) {
+    let rows = out.len() / columns;
+    let mut strips: Vec<Vec<&mut [f32]>> = Vec::new();
+    strips.resize_with(columns.div_ceil(STRIP), || Vec::with_capacity(rows));
+    for row in out.chunks_exact_mut(columns) {
+        for (strip, part) in strips.iter_mut().zip(row.chunks_mut(STRIP)) {
+            strip.push(part);
+        }
+    }
+    let chunk = rows.div_ceil(rows.div_ceil(CHUNK_ROWS)).next_multiple_of(BLOCK_ROWS);
+    strips.into_par_iter().enumerate().for_each(|(strip, mut parts)| {
+        let mut sums = Sums { lines: vec![[0.0; PANEL]; chunk * PANELS], rows: chunk };
+        for (index, parts) in parts.chunks_mut(chunk).enumerate() {
+            sums.rows = parts.len();
+            sums.lines.fill([0.0; PANEL]);
+            sum(strip, index * chunk, &mut sums);
+            for (row, part) in parts.iter_mut().enumerate() {
+                for (panel, part) in part.chunks_mut(PANEL).enumerate() {
+                    part.copy_from_slice(&sums.from(panel, row)[0][..part.len()]);
+                }
+                finish(index * chunk + row, strip * STRIP, part);
+            }
+        }
+    });
+}

@@ -1,0 +1,118 @@
+//! Activations rounded to 8 bits, as products with 4-bit weights take them.
+
+use rayon::prelude::*;
+
+/// Numbers of a block, which share a scale.
+pub(super) const BLOCK: usize = 256;
+/// Numbers whose sum is kept: those that share a scale and a minimum on the side of the weights.
+const PART: usize = 32;
+
+/// 256 numbers of a row, `scale * values`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Q8Block {
+    /// Four neighbouring values in the bytes of each word.
+    pub(super) values: [i32; BLOCK / 4],
+    /// Sums of 32 values, two neighbouring ones in the halves of each word.
+    pub(super) sums: [i32; BLOCK / PART / 2],
+    pub(super) scale: f32,
+}
+
+impl Q8Block {
+    const ZERO: Self = Self { values: [0; BLOCK / 4], sums: [0; BLOCK / PART / 2], scale: 0.0 };
+
+    /// The value furthest from zero becomes -128, so that all 256 steps are used. A block with a
+    /// number that is not finite has no finite scale, and neither have the products with it.
+    fn new(numbers: &[f32; BLOCK]) -> Self {
+        /// Adding 1.5 * 2^23 leaves the nearest whole number in the low bits.
+        const ROUND: f32 = 12_582_912.0;
+        let (mut low, mut high, mut nan) = (0.0_f32, 0.0_f32, 0.0_f32);
+        for x in numbers {
+            low = if *x < low { *x } else { low };
+            high = if *x > high { *x } else { high };
+            nan += *x * 0.0;
+        }
+        let furthest = if high > -low { high } else { low };
+        if furthest == 0.0 {
+            return Self { scale: nan, ..Self::ZERO };
+        }
+        let inverse = -128.0 / furthest;
+        let mut bytes = [0_i8; BLOCK];
+        for (byte, x) in bytes.iter_mut().zip(numbers) {
+            *byte = ((x * inverse).min(127.0) + ROUND).to_bits() as i8;
+        }
+        let mut block = Self { scale: furthest / -128.0 + nan, ..Self::ZERO };
+        for (word, bytes) in block.values.iter_mut().zip(bytes.as_chunks::<4>().0) {
+            *word = i32::from_le_bytes(bytes.map(i8::cast_unsigned));
+        }
+        for (word, pair) in block.sums.iter_mut().zip(bytes.as_chunks::<{ 2 * PART }>().0) {
+            let sum = |part: &[i8]| part.iter().map(|q| i32::from(*q)).sum::<i32>();
+            let (first, second) = pair.split_at(PART);
+            *word = (sum(second) << 16) | (sum(first) & 0xffff);
+        }
+        block
+    }
+}
+
+/// Rows of activations, block by block: the blocks at one depth of all rows lie together.
+pub(super) struct Q8Rows {
+    blocks: Vec<Q8Block>,
+    rows: usize,
+}
+
+impl Q8Rows {
+    /// Rounds rows of `input` numbers, a multiple of [`BLOCK`].
+    pub(super) fn new(x: &[f32], input: usize) -> Self {
+        let rows = x.len().checked_div(input).unwrap_or(0);
+        let mut blocks = vec![Q8Block::ZERO; rows * (input / BLOCK)];
+        if rows > 0 {
+            blocks.par_chunks_mut(rows).enumerate().for_each(|(depth, blocks)| {
+                for (block, row) in blocks.iter_mut().zip(x.chunks_exact(input)) {
+                    if let Some(numbers) = row[depth * BLOCK..].first_chunk() {
+                        *block = Q8Block::new(numbers);
+                    }
+                }
+            });
+        }
+        Self { blocks, rows }
+    }
+
+    /// The blocks of `count` rows at a depth.
+    pub(super) fn at(&self, depth: usize, start: usize, count: usize) -> &[Q8Block] {
+        &self.blocks[depth * self.rows + start..][..count]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unpack(block: &Q8Block) -> Vec<f32> {
+        let bytes = block.values.iter().flat_map(|word| word.to_le_bytes());
+        bytes.map(|byte| f32::from(byte.cast_signed()) * block.scale).collect()
+    }
+
+    #[test]
+    fn numbers_come_back_within_half_a_step() {
+        let numbers: [f32; BLOCK] = std::array::from_fn(|i| (i as f32 * 0.7).sin() * 3.0 - 0.5);
+        let block = Q8Block::new(&numbers);
+        for (found, x) in unpack(&block).iter().zip(numbers) {
+            assert!((found - x).abs() <= block.scale.abs() * 0.51);
+        }
+        for (part, numbers) in unpack(&block).chunks_exact(PART).enumerate() {
+            let word = block.sums[part / 2];
+            let sum = if part % 2 == 0 { word as i16 } else { (word >> 16) as i16 };
+            let expected: f32 = numbers.iter().sum();
+            assert!((f32::from(sum) * block.scale - expected).abs() < 1e-3);
+        }
+    }
+
+    #[test]
+    fn zeros_stay_zeros_and_numbers_that_are_not_finite_are_not_hidden() {
+        assert_eq!(Q8Block::new(&[0.0; BLOCK]).scale, 0.0);
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut numbers = [1.0; BLOCK];
+            numbers[7] = bad;
+            assert!(!Q8Block::new(&numbers).scale.is_finite());
+        }
+    }
+}
