@@ -202,6 +202,7 @@ impl Engine {
             taps: VisionTaps { joined, ..taps },
             keep_pixels,
             projected: video && self.switches.video_stage1_feature == VideoFeature::Projected,
+            unprojected: false,
             watch: Watch::default(),
         }
     }

@@ -118,7 +118,7 @@ pub(crate) fn dump(
         images.iter().filter_map(|image| of(image)).cloned().collect::<Vec<_>>()
     };
     dump.join("pixel_values", &join(|image| image.pixels.as_ref()))?;
-    dump.join("visual_embeds", &join(|image| Some(&image.embeds)))?;
+    dump.join("visual_embeds", &join(|image| image.embeds.as_ref()))?;
     let rows = |of: fn(&SeenImage) -> Option<&Features>| {
         let parts = images.iter().filter_map(|image| of(image));
         parts.map(Features::to_tensor).collect::<Result<Vec<_>>>()

@@ -146,6 +146,8 @@ impl Session {
             .map(|selected| (selected, question))
         });
         let (selected, question) = selected?;
+        seconds.stage1 -= selected.projecting;
+        seconds.projector += selected.projecting;
         let turn = Turn {
             layout: &prepared.layout,
             stage1: &selected,
@@ -234,7 +236,13 @@ impl Session {
         let tell = |done, total| {
             sink.borrow_mut().progress(Step { phase: Phase::Vision, done, total });
         };
-        let how = Seeing { watch: Watch::new(&tell), ..engine.seeing(taps, request.dump) };
+        let unprojected = !request.dump
+            && plan
+                .stage1
+                .as_ref()
+                .is_some_and(|plan| engine.model.projects_tokens() && plan.selects_unprojected());
+        let how =
+            Seeing { unprojected, watch: Watch::new(&tell), ..engine.seeing(taps, request.dump) };
         let mut images = Vec::new();
         for image in looked {
             images.push(match image {

@@ -136,6 +136,14 @@ impl Model {
         self.vision.encode(pixels, taps, watch)
     }
 
+    /// Whether the family's projector takes the tower's tokens one by one.
+    pub fn projects_tokens(&self) -> bool {
+        matches!(
+            self.config.family,
+            crate::config::Family::Llava | crate::config::Family::LlavaNext
+        )
+    }
+
     /// Brings rows of Stage-1 features into the decoder's space where the family's projector takes
     /// them one by one; else `None`.
     pub fn project(&self, features: &candle_core::Tensor) -> Result<Option<candle_core::Tensor>> {

@@ -109,11 +109,15 @@ impl Builder<'_> {
         Ok(tensor.to_dtype(dtype)?)
     }
 
-    /// A layer kept in the compute format (tower, projector).
+    /// A layer of tower or projector: in the compute format, or rounded to 16-bit fixed point where the
+    /// decoder is quantised.
     pub(crate) fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
         let weight = self.tensor(part, &format!("{name}.weight"), &[shape.output, shape.input])?;
         let bias = self.bias(part, name, shape)?;
-        Linear::dense(weight, bias)
+        match self.quant {
+            Some(_) => Linear::rounded(weight, bias),
+            None => Linear::dense(weight, bias),
+        }
     }
 
     /// A decoder layer: quantised when asked for, else in the storage format.

@@ -10,6 +10,7 @@ use super::{SeenImage, arrange, check, gather};
 use crate::error::{Error, Result};
 use crate::layout::PromptLayout;
 use crate::pruner::{FeatureSpace, Features, PositionRule, Pruner, Stage1Plan, Stage1View};
+use crate::trace::timed;
 
 /// The visual tokens that enter the decoder.
 #[derive(Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct Stage1 {
     pub(crate) deepstack: Vec<Tensor>,
     /// Tokens that took others in, numbered like the kept ones.
     pub(crate) merges: Vec<Merge>,
+    /// Seconds spent on projecting what stays.
+    pub(crate) projecting: f64,
 }
 
 /// What Stage 1 works on.
@@ -51,6 +54,7 @@ pub(crate) fn stage1(work: &Stage1Work<'_>) -> Result<Stage1> {
         embeds: None,
         deepstack: Vec::new(),
         merges: Vec::new(),
+        projecting: 0.0,
     };
     let mut groups = Vec::new();
     let mut embeds = Vec::new();
@@ -62,7 +66,7 @@ pub(crate) fn stage1(work: &Stage1Work<'_>) -> Result<Stage1> {
         else {
             done.kept.extend(start..start + tokens);
             done.sequence.extend(start..start + tokens);
-            embeds.push(image.embeds.clone());
+            embeds.push(embedded(image)?.clone());
             layers.push(image.deepstack.clone());
             continue;
         };
@@ -78,10 +82,13 @@ pub(crate) fn stage1(work: &Stage1Work<'_>) -> Result<Stage1> {
             sizes[group] += 1;
         }
         groups.extend(sizes);
-        embeds.push(if plan.merge_in_tower {
-            merged_in_tower(work.model, image, &selection)?
-        } else {
-            arrange(&image.embeds, &selection)?
+        embeds.push(match &image.states {
+            Some(states) => {
+                let rows = arrange(states, &selection)?;
+                timed(&mut done.projecting, || project(work.model, &rows))?
+            }
+            None if plan.merge_in_tower => merged_in_tower(work.model, image, &selection)?,
+            None => arrange(embedded(image)?, &selection)?,
         });
         let reduced = image.deepstack.iter().map(|layer| arrange(layer, &selection));
         layers.push(reduced.collect::<Result<_>>()?);
@@ -111,7 +118,10 @@ fn choose(
     let signals = plan.signals;
     let in_decoder_space = signals.has(Signal::Projected)
         || (signals.has(Signal::Features) && signals.space == FeatureSpace::Projected);
-    let projected = in_decoder_space.then(|| Features::from_tensor(&image.embeds)).transpose()?;
+    let projected = match in_decoder_space {
+        true => Some(Features::from_tensor(embedded(image)?)?),
+        false => None,
+    };
     let features = match signals.space {
         FeatureSpace::Tower => image.features.as_ref(),
         FeatureSpace::Projected => projected.as_ref(),
@@ -151,10 +161,23 @@ fn choose(
     work.pruner.before_decoder(&view, &plan.shares[index])
 }
 
+/// The embeddings of an image that is projected whole.
+fn embedded(image: &SeenImage) -> Result<&Tensor> {
+    let missing = || Error::range("visual_embeds", "none", "those of the whole image");
+    image.embeds.as_ref().ok_or_else(missing)
+}
+
+/// Rows of the tower in the decoder's space.
+fn project(model: &Model, rows: &Tensor) -> Result<Tensor> {
+    let missing = || Error::range("projector", "one for whole images", "one for single tokens");
+    model.project(rows)?.ok_or_else(missing)
+}
+
 /// Embeddings of what is left, tokens merged as the tower gives them and then projected. Tokens that
 /// took nothing in keep the embeddings they have.
 fn merged_in_tower(model: &Model, image: &SeenImage, selection: &Selection) -> Result<Tensor> {
-    let rows = image.embeds.dim(0)?;
+    let embeds = embedded(image)?;
+    let rows = embeds.dim(0)?;
     let place = |token: &usize| {
         let merge = selection.merges.iter().position(|merge| merge.target == *token);
         let replaced = selection.replaced.iter().find(|replaced| replaced.position == *token);
@@ -166,7 +189,7 @@ fn merged_in_tower(model: &Model, image: &SeenImage, selection: &Selection) -> R
     };
     let index: Vec<u32> = selection.in_sequence().iter().map(place).collect();
     if selection.merges.is_empty() {
-        return gather(&image.embeds, &index);
+        return gather(embeds, &index);
     }
     let Some(features) = &image.features else {
         return Err(Error::range("stage1.features", "none", "the tower's, to merge tokens of"));
@@ -180,11 +203,9 @@ fn merged_in_tower(model: &Model, image: &SeenImage, selection: &Selection) -> R
     }
     let shape = (selection.merges.len(), merged.cols());
     let merged = Tensor::from_vec(values, shape, &candle_core::Device::Cpu)?;
-    let merged = merged.to_device(image.embeds.device())?.to_dtype(image.embeds.dtype())?;
-    let Some(projected) = model.project(&merged)? else {
-        return Err(Error::range("projector", "one for whole images", "one for single tokens"));
-    };
-    gather(&Tensor::cat(&[&image.embeds, &projected.to_dtype(image.embeds.dtype())?], 0)?, &index)
+    let merged = merged.to_device(embeds.device())?.to_dtype(embeds.dtype())?;
+    let projected = project(model, &merged)?.to_dtype(embeds.dtype())?;
+    gather(&Tensor::cat(&[embeds, &projected], 0)?, &index)
 }
 
 /// Joins each layer over the images.

@@ -16,7 +16,10 @@ pub(crate) struct SeenImage {
     pub(crate) layout: VisualLayout,
     /// Kept for dumps alone.
     pub(crate) pixels: Option<Tensor>,
-    pub(crate) embeds: Tensor,
+    /// One embedding per visual token; `None` if only what stays is to be projected.
+    pub(crate) embeds: Option<Tensor>,
+    /// The tower's vectors in its stead.
+    pub(crate) states: Option<Tensor>,
     /// What the first decoder blocks add, `[N0, d]` each.
     pub(crate) deepstack: Vec<Tensor>,
     pub(crate) features: Option<Features>,
@@ -43,6 +46,9 @@ pub(crate) struct Seeing<'a> {
     pub(crate) keep_pixels: bool,
     /// Features are the embeddings themselves.
     pub(crate) projected: bool,
+    /// Leave the projection to whoever knows what stays, where the family's projector takes tokens one
+    /// by one.
+    pub(crate) unprojected: bool,
     /// Told how far the tower has come.
     pub(crate) watch: Watch<'a>,
 }
@@ -64,18 +70,28 @@ pub(crate) fn see(
     let kept_pixels = how.keep_pixels.then(|| pixels.values.clone());
     let order = Order::of(&layout, pixels.tokens());
     drop(pixels);
-    let (embeds, deepstack) = timed(&mut seconds.projector, || {
-        let embedded = model.embed(&seen)?;
-        order.check("embeddings", &embedded.embeds)?;
-        let newline = embedded.newline.as_ref();
-        let embeds = order.arrange(&embedded.embeds, newline)?;
-        let deepstack = embedded.deepstack.iter().map(|layer| order.arrange(layer, None));
-        Ok::<_, Error>((embeds, deepstack.collect::<Result<Vec<_>>>()?))
-    })?;
+    let states = match (how.unprojected, seen.states.as_slice()) {
+        (true, [rows]) => {
+            order.check("tower output", rows)?;
+            Some(order.arrange(rows, None)?)
+        }
+        _ => None,
+    };
+    let (mut embeds, mut deepstack) = (None, Vec::new());
+    if states.is_none() {
+        (embeds, deepstack) = timed(&mut seconds.projector, || {
+            let embedded = model.embed(&seen)?;
+            order.check("embeddings", &embedded.embeds)?;
+            let embeds = order.arrange(&embedded.embeds, embedded.newline.as_ref())?;
+            let deepstack = embedded.deepstack.iter().map(|layer| order.arrange(layer, None));
+            Ok::<_, Error>((Some(embeds), deepstack.collect::<Result<Vec<_>>>()?))
+        })?;
+    }
     let mut found = SeenImage {
         layout,
         pixels: kept_pixels,
         embeds,
+        states,
         deepstack,
         features: None,
         reliability: None,
@@ -83,8 +99,8 @@ pub(crate) fn see(
         keys: None,
     };
     timed(&mut seconds.stage1, || {
-        if how.taps.features && how.projected {
-            found.features = Some(Features::from_tensor(&found.embeds)?);
+        if let (true, true, Some(embeds)) = (how.taps.features, how.projected, &found.embeds) {
+            found.features = Some(Features::from_tensor(embeds)?);
         }
         let rows = |what, rows: &Tensor| {
             order.check(what, rows)?;

@@ -8,11 +8,15 @@
 
 mod dense;
 #[cfg(target_arch = "x86_64")]
+mod fixed;
+#[cfg(target_arch = "x86_64")]
 mod q4k;
 #[cfg(target_arch = "x86_64")]
 mod q8;
 
 use dense::DenseMatrix;
+#[cfg(target_arch = "x86_64")]
+use fixed::FixedMatrix;
 #[cfg(target_arch = "x86_64")]
 use q4k::Q4kMatrix;
 use rayon::prelude::*;
@@ -38,6 +42,8 @@ pub(crate) type Finish<'a> = &'a (dyn Fn(usize, usize, &mut [f32]) + Sync);
 pub(crate) enum PackedMatrix {
     Dense(DenseMatrix),
     #[cfg(target_arch = "x86_64")]
+    Fixed(FixedMatrix),
+    #[cfg(target_arch = "x86_64")]
     Q4k(Q4kMatrix),
 }
 
@@ -45,6 +51,16 @@ impl PackedMatrix {
     /// Packs a row-major matrix in f32 whose rows have `input` numbers.
     pub(crate) fn dense(weights: &[f32], input: usize) -> Self {
         Self::Dense(DenseMatrix::pack(weights, input))
+    }
+
+    /// Packs a row-major matrix rounded to 16-bit fixed point, which is as close as half precision;
+    /// in f32 where there is no kernel for this processor.
+    pub(crate) fn fixed(weights: &[f32], input: usize) -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(matrix) = FixedMatrix::pack(weights, input) {
+            return Self::Fixed(matrix);
+        }
+        Self::dense(weights, input)
     }
 
     /// Packs the `Q4K` blocks of a matrix `[output, input]`, row by row. Nothing where there is no
@@ -65,6 +81,8 @@ impl PackedMatrix {
         match self {
             Self::Dense(matrix) => matrix.shape(),
             #[cfg(target_arch = "x86_64")]
+            Self::Fixed(matrix) => matrix.shape(),
+            #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.shape(),
         }
     }
@@ -74,6 +92,8 @@ impl PackedMatrix {
         match self {
             Self::Dense(matrix) => matrix.bytes(),
             #[cfg(target_arch = "x86_64")]
+            Self::Fixed(matrix) => matrix.bytes(),
+            #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.bytes(),
         }
     }
@@ -82,6 +102,8 @@ impl PackedMatrix {
     pub(crate) fn product(&self, x: &[f32], finish: Finish<'_>) -> Vec<f32> {
         match self {
             Self::Dense(matrix) => matrix.product(x, finish),
+            #[cfg(target_arch = "x86_64")]
+            Self::Fixed(matrix) => matrix.product(x, finish),
             #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.product(x, finish),
         }

@@ -1,5 +1,7 @@
 //! HoloV: quotas for runs of the token sequence, attention inside each run.
 
+use rayon::prelude::*;
+
 use crate::error::Result;
 use crate::gram::Gram;
 use crate::inputs::{Tensor, TensorSet};
@@ -76,7 +78,7 @@ impl Selector for HoloV {
         let attention = tokens.vector(Tensor::Reliability)?;
         let runs = split(tokens.len(), self.runs);
         let scores: Vec<f64> = runs
-            .iter()
+            .par_iter()
             .map(|run| run_score(&features, &attention, run.clone()))
             .collect::<Result<_>>()?;
         let sizes: Vec<usize> = runs.iter().map(ExactSizeIterator::len).collect();

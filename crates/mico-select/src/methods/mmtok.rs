@@ -1,5 +1,7 @@
 //! MMTok: coverage of the question's words and of the image by one set of tokens.
 
+use rayon::prelude::*;
+
 use super::kernel_budget;
 use crate::coverage::Coverage;
 use crate::covering::{KernelCoverage, Side};
@@ -110,19 +112,22 @@ impl MmTok {
         let (n, m) = (visual.len(), text.len());
         let (visual, text) = (visual.to_dense(), text.to_dense());
         let lengths = |rows: &Dense| -> Vec<f64> {
-            (0..rows.rows()).map(|i| norm(rows.row(i)).max(MIN_NORM)).collect()
+            let length = |i: usize| norm(rows.row(i)).max(MIN_NORM);
+            (0..rows.rows()).into_par_iter().map(length).collect()
         };
         let (visual_norms, text_norms) = (lengths(&visual), lengths(&text));
+        let score = |(v, t): (usize, usize)| {
+            let scale = text_norms[t] * visual_norms[v] * self.tau_t;
+            (dot(text.row(t), visual.row(v)) / scale).exp()
+        };
+        let rows = (0..n).into_par_iter();
+        let scores: Vec<Vec<f64>> = rows.map(|v| (0..m).map(|t| score((v, t))).collect()).collect();
         let mut out = Dense::zeros(n, m);
         for t in 0..m {
-            let scores: Vec<f64> = (0..n)
-                .map(|v| {
-                    let scale = text_norms[t] * visual_norms[v] * self.tau_t;
-                    (dot(text.row(t), visual.row(v)) / scale).exp()
-                })
-                .collect();
-            let total = scores.iter().sum::<f64>() * m as f64;
-            scores.iter().enumerate().for_each(|(v, s)| out.row_mut(v)[t] = (s / total) as f32);
+            let total = scores.iter().map(|row| row[t]).sum::<f64>() * m as f64;
+            scores.iter().enumerate().for_each(|(v, row)| {
+                out.row_mut(v)[t] = (row[t] / total) as f32;
+            });
         }
         out
     }
