@@ -186,7 +186,7 @@ fn measure(args: &EvalArgs, settings: &[Setting]) -> Result<(), Failure> {
     }
     for Refused { setting, budget, reason } in &document.refused {
         let budget = budget.map_or_else(String::new, |budget| format!(" at T={budget}"));
-        markdown.push_str(&format!("* {setting}{budget}: {reason}\n"));
+        markdown.extend(["* ", setting, &budget, ": ", reason, "\n"]);
     }
     if let Some(folder) = &args.out {
         let json = serde_json::to_vec_pretty(&document).map_err(Failure::failed)?;

@@ -16,7 +16,7 @@ use crate::pruning_args::PruningArgs;
 /// Text tokens of the paper's prompts: its means on LLaVA-NeXT and on video.
 const TEXT_TOKENS: usize = 69;
 const VIDEO_TEXT_TOKENS: usize = 105;
-/// Those before the image in LLaVA's prompt, and in ChatML's.
+/// Those before the image in LLaVA's prompt, and in `ChatML`'s.
 const BEFORE_IMAGE: usize = 35;
 const BEFORE_IMAGE_CHATML: usize = 15;
 /// The most text tokens one may ask for.

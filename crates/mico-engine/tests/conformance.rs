@@ -5,7 +5,7 @@
 mod support;
 
 use mico_engine::flops::Planned;
-use mico_engine::pruner::{Count, PRUNERS, Pruning, by_name};
+use mico_engine::pruner::{Count, PRUNERS, Plan, Pruning, by_name};
 use mico_engine::{Engine, Outcome, Prompt, Request, Switches, TurnRequest};
 use mico_select::schedule::Budget;
 use mico_select::{Settings, split_budget};
@@ -106,23 +106,17 @@ fn check_refusal(case: &Case, method: &str, error: &str) {
     assert!(allowed, "{} {method}: {error}", case.name);
 }
 
-/// Counts, order, caches and averages of one pruned run; whether it was run.
-fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: bool) -> bool {
-    let what = format!("{} {method} T={tokens} authors={authors}", case.name);
-    let mut request = pruned(request, method, Budget::Tokens(tokens));
-    request.pruning.authors = authors;
-    let engine = &case.engine;
-    let outcome = match engine.run(&request, &mut ()) {
-        Ok(outcome) => outcome,
-        Err(error) => {
-            check_refusal(case, method, &error.to_string());
-            return false;
-        }
-    };
-    let trace = &outcome.trace;
-    let layouts: Vec<&VisualLayout> = outcome.images.iter().map(|image| &image.layout).collect();
-    let plan = engine.plan(&request.pruning, &layouts).unwrap();
-    let pruner = &request.pruning.pruner;
+/// Counts before the decoder, by the plan and by what is known of each method; what enters it.
+fn check_before_decoder(
+    case: &Case,
+    outcome: &Outcome,
+    pruning: &Pruning,
+    plan: &Plan,
+    tokens: usize,
+) -> usize {
+    let (engine, pruner) = (&case.engine, &pruning.pruner);
+    let method = pruner.name();
+    let what = format!("{} {method} T={tokens}", case.name);
     let family = engine.model().config().family;
     let per_frame = engine.schedule().per_frame;
     let mut entered = 0;
@@ -152,6 +146,28 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
         }
         entered += kept;
     }
+    entered
+}
+
+/// Counts, order, caches and averages of one pruned run; whether it was run.
+fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: bool) -> bool {
+    let what = format!("{} {method} T={tokens} authors={authors}", case.name);
+    let mut request = pruned(request, method, Budget::Tokens(tokens));
+    request.pruning.authors = authors;
+    let engine = &case.engine;
+    let outcome = match engine.run(&request, &mut ()) {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            check_refusal(case, method, &error.to_string());
+            return false;
+        }
+    };
+    let trace = &outcome.trace;
+    let layouts: Vec<&VisualLayout> = outcome.images.iter().map(|image| &image.layout).collect();
+    let plan = engine.plan(&request.pruning, &layouts).unwrap();
+    let pruner = &request.pruning.pruner;
+    let per_frame = engine.schedule().per_frame;
+    let entered = check_before_decoder(case, &outcome, &request.pruning, &plan, tokens);
     let ascending = |kept: &[usize]| kept.windows(2).all(|pair| pair[0] < pair[1]);
     assert_eq!(trace.stage1.is_some(), plan.stage1.is_some(), "{what}");
     let mut before: Vec<usize> = (0..trace.visual_tokens).collect();
@@ -194,9 +210,10 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
         assert_eq!(length, attends.then_some(text + visual[block]), "{what} block {block}");
     }
     let total: usize = visual.iter().sum();
-    let units: usize = match per_frame {
-        true => layouts.iter().map(|layout| layout.groups().len()).sum(),
-        false => layouts.len(),
+    let units: usize = if per_frame {
+        layouts.iter().map(|layout| layout.groups().len()).sum()
+    } else {
+        layouts.len()
     };
     let average = total as f64 / visual.len() as f64 / units as f64;
     assert!((trace.layer_average - average).abs() < 1e-9, "{what}");

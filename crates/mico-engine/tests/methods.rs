@@ -14,24 +14,24 @@ use support::{Case, dumped_positions, weights};
 /// A tensor of a dump as rows.
 struct Rows {
     values: Vec<f32>,
-    rows: usize,
+    count: usize,
     width: usize,
 }
 
 impl Rows {
     fn of(dump: &Dump, name: &str) -> Self {
         let tensor = dump.get(name).unwrap_or_else(|| panic!("no {name}"));
-        let (rows, width) = match tensor.dims() {
-            [rows] => (*rows, 1),
-            [rows, width] => (*rows, *width),
+        let (count, width) = match tensor.dims() {
+            [count] => (*count, 1),
+            [count, width] => (*count, *width),
             other => panic!("{name} is {other:?}"),
         };
         let values = tensor.flatten_all().unwrap().to_vec1().unwrap();
-        Self { values, rows, width }
+        Self { values, count, width }
     }
 
     fn matrix(&self) -> Matrix<'_> {
-        Matrix::from_f32(&self.values, self.rows, self.width).unwrap()
+        Matrix::from_f32(&self.values, self.count, self.width).unwrap()
     }
 }
 
@@ -85,10 +85,8 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
                 let Some(outcome) = run(&case, method, tokens) else { continue };
                 let layout = &outcome.images[0].layout;
                 let unit = layout.len() / if per_frame { layout.groups().len() } else { 1 };
-                let (frames, whole) = match per_frame {
-                    true => (layout.groups().len(), tokens >= unit),
-                    false => (1, tokens >= layout.len()),
-                };
+                let frames = if per_frame { layout.groups().len() } else { 1 };
+                let whole = tokens >= unit;
                 if whole || outcome.images.len() > 1 {
                     continue;
                 }
@@ -155,7 +153,7 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
                 let mut merged: Vec<(usize, Vec<usize>)> =
                     picked.merges.iter().map(|m| (m.target, m.sources.clone())).collect();
                 let mut found = outcome.trace.merged.clone();
-                if !outcome.trace.stage2.as_ref().is_some_and(|_| method == "apet") {
+                if outcome.trace.stage2.is_none() || method != "apet" {
                     merged.sort();
                     found.sort();
                     assert_eq!(found, merged, "{name} {method} {tokens}");
@@ -257,7 +255,7 @@ fn positions_are_those_of_the_authors() {
                 assert!(original(&outcome) || spatial, "{name} {}", method.name);
             } else if outcome.trace.stage1.is_some() {
                 let ids = &dumped_positions(&outcome)[0];
-                let expected: Vec<i64> = (0..ids.len() as i64).collect();
+                let expected: Vec<i64> = (0..).take(ids.len()).collect();
                 assert_eq!(ids, &expected, "{name} {}", method.name);
             }
         }

@@ -20,6 +20,7 @@ const MAX_SIDE: u32 = 1 << 14;
 /// Measure where the time of a request goes, with and without pruning.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("subject").required(true).args(["model", "synthetic"])))]
+#[allow(clippy::struct_excessive_bools, reason = "flags of a command line stand by themselves")]
 pub struct BenchArgs {
     /// Model folder, or `tiny` for the embedded model.
     #[arg(long, env = "MICO_MODEL", value_name = "DIR")]

@@ -108,7 +108,7 @@ impl Planned<'_> {
         let mut work = PruningWork { stage1: self.stage1(), ..PruningWork::default() };
         let decoder = &self.config.decoder;
         let (mut left, entering) = (self.entering()?, self.entering()?);
-        for cut in self.plan.cuts.iter() {
+        for cut in &self.plan.cuts {
             if cut.keep >= left {
                 continue;
             }

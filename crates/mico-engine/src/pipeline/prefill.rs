@@ -108,9 +108,10 @@ pub(crate) fn prefill(
     // Without visual tokens there is nothing to cut.
     let cuts = if alive.visual.is_empty() { &[] } else { turn.cuts };
     let rated = cuts.iter().any(|cut| cut.signals.attention == Some(TextAttention::Raters));
-    let raters = match rated {
-        true => timed(&mut watched.seconds.stage2_relevance, || raters(&alive, turn.layout))?,
-        false => Vec::new(),
+    let raters = if rated {
+        timed(&mut watched.seconds.stage2_relevance, || raters(&alive, turn.layout))?
+    } else {
+        Vec::new()
     };
     for cut in cuts {
         if cut.block <= from || cut.block >= decoder.blocks() {

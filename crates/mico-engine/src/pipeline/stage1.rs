@@ -118,10 +118,8 @@ fn choose(
     let signals = plan.signals;
     let in_decoder_space = signals.has(Signal::Projected)
         || (signals.has(Signal::Features) && signals.space == FeatureSpace::Projected);
-    let projected = match in_decoder_space {
-        true => Some(Features::from_tensor(embedded(image)?)?),
-        false => None,
-    };
+    let space = || Features::from_tensor(embedded(image)?);
+    let projected = in_decoder_space.then(space).transpose()?;
     let features = match signals.space {
         FeatureSpace::Tower => image.features.as_ref(),
         FeatureSpace::Projected => projected.as_ref(),

@@ -85,10 +85,8 @@ impl Selector for MmTok {
         };
         let column_sums = |_: &[f64]| gram.weighted_sums(&scales, exponential);
         let text = self.text_rows(&tokens.rows(Tensor::Projected)?, &tokens.rows(Tensor::Text)?);
-        let factors = match tokens.has(Tensor::Excluded) {
-            true => Some(candidates(&tokens.vector(Tensor::Excluded)?)),
-            false => None,
-        };
+        let excluded = tokens.has(Tensor::Excluded).then(|| tokens.vector(Tensor::Excluded));
+        let factors = excluded.transpose()?.map(|excluded| candidates(&excluded));
         let objective = KernelCoverage {
             columns: Columns::new(&gram, &softmax, memory, &context.progress)?,
             state: Coverage::new(vec![1.0; n]),
