@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use candle_core::{Device, Tensor};
@@ -35,7 +35,7 @@ struct Methods {
     unpruned: Value,
     runs: Vec<Value>,
     second_turn: Vec<u32>,
-    tensors: HashMap<String, Tensor>,
+    tensors: BTreeMap<String, Tensor>,
 }
 
 impl Methods {
@@ -43,7 +43,8 @@ impl Methods {
         let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/methods");
         let expected = json(&data.join(format!("{name}.json")));
         let file = data.join(format!("{name}.safetensors"));
-        let tensors = candle_core::safetensors::load(file, &Device::Cpu).unwrap();
+        let tensors =
+            candle_core::safetensors::load(file, &Device::Cpu).unwrap().into_iter().collect();
         let case = Case::load(name);
         let unpruned = case.runs("unpruned");
         let unpruned = unpruned.into_iter().find(|run| run["name"] == expected["unpruned"]);
