@@ -26,6 +26,13 @@ impl Split {
         let count = visual.unwrap_or(self.visual.len()).min(self.visual.len());
         Self { visual: self.visual[..count].to_vec(), text: self.text.clone() }
     }
+
+    /// The text behind the first visual row; all of it where none is behind it.
+    pub(super) fn question(&self) -> Vec<u32> {
+        let first = self.visual.first().copied().unwrap_or(0);
+        let behind: Vec<u32> = self.text.iter().copied().filter(|&row| row > first).collect();
+        if behind.is_empty() { self.text.clone() } else { behind }
+    }
 }
 
 /// The tokens alive.

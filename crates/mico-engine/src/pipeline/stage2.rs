@@ -59,14 +59,15 @@ impl Observing<'_> {
         if let Some(space) = cut.signals.features {
             seen.features = Some(self.states(&self.split.visual, space)?);
         }
-        if cut.signals.text && !self.split.text.is_empty() {
+        let question = self.split.question();
+        if cut.signals.text && !question.is_empty() {
             let space = cut.signals.features.unwrap_or(HiddenSpace::Residual);
-            seen.text = Some(self.states(&self.split.text, space)?);
+            seen.text = Some(self.states(&question, space)?);
         }
         if let (true, Some(tap)) = (cut.signals.keys, self.tap) {
             seen.keys = Some(keys(tap, &self.split.visual)?);
-            if !self.split.text.is_empty() {
-                seen.text_keys = Some(keys(tap, &self.split.text)?);
+            if !question.is_empty() {
+                seen.text_keys = Some(keys(tap, &question)?);
             }
         }
         Ok(seen)
@@ -120,11 +121,7 @@ fn keys(tap: &QkTap, rows: &[u32]) -> Result<Features> {
 /// [`methods::SparseVlm::raters`]), by the decoder's input; all text where none is behind it.
 pub(super) fn raters(alive: &Alive, layout: &PromptLayout) -> Result<Vec<u32>> {
     let split = alive.split(layout);
-    let first = split.visual.first().copied().unwrap_or(0);
-    let mut behind: Vec<u32> = split.text.iter().copied().filter(|&row| row > first).collect();
-    if behind.is_empty() {
-        behind = split.text;
-    }
+    let behind = split.question();
     let dense = |rows: &Tensor| -> Result<Features> { Features::from_tensor(rows) };
     let visual = dense(&gather(&alive.hidden, &split.visual)?)?;
     let text = dense(&gather(&alive.hidden, &behind)?)?;

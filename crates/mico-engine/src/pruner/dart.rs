@@ -13,8 +13,9 @@ use crate::flops::SelectionSize;
 /// The authors' block: the first two see everything.
 const BLOCK: usize = 2;
 
-/// DART. Pivots have the largest keys of the block, likeness is that of its output behind the
-/// decoder's final norm. Tokens keep their positions.
+/// DART. Pivots are the visual tokens, and those of the text behind the image, that have the largest
+/// keys of the block; likeness is that of its output behind the decoder's final norm. Tokens keep their
+/// positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dart {
     rule: methods::Dart,

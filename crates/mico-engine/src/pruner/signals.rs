@@ -72,9 +72,9 @@ pub struct Stage2Signals {
     pub features: Option<HiddenSpace>,
     /// Attention to the visual tokens.
     pub attention: Option<TextAttention>,
-    /// The block's output at the text tokens, in the space of the features.
+    /// The block's output at the text behind the first image, in the space of the features.
     pub text: bool,
-    /// The block's attention keys at visual and text tokens, heads side by side.
+    /// The block's attention keys at the visual tokens and at that text, heads side by side.
     pub keys: bool,
 }
 

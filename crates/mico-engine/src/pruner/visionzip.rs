@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mico_model::Family;
 use mico_select::{Selection, Settings, Tensor, methods};
 
 use super::groups::{check_budget, select_groups, shares};
@@ -23,6 +24,32 @@ impl VisionZip {
     pub(super) fn build(settings: &mut Settings) -> Result<Arc<dyn Pruner>> {
         let contextual = settings.number("contextual", 0..=usize::MAX)?;
         Ok(Arc::new(Self { rule: methods::VisionZip { contextual } }))
+    }
+
+    /// The order of the authors' code for LLaVA-NeXT: the base crop, then the dominant tokens of the
+    /// tiles where the stitched grid has them, then the contextual ones tile by tile.
+    fn stitched(
+        &self,
+        view: &Stage1View<'_>,
+        counts: &[usize],
+        sequence: &[usize],
+    ) -> Result<Vec<usize>> {
+        let (mut first, mut tiles, mut behind) = (Vec::new(), Vec::new(), Vec::new());
+        let mut left = sequence;
+        for (group, (&count, size)) in counts.iter().zip(view.layout.group_sizes()).enumerate() {
+            let contextual = if count < size { self.rule.contextual(count)? } else { 0 };
+            let (own, others) = left.split_at(count.min(size));
+            let (dominant, merged) = own.split_at(own.len() - contextual);
+            left = others;
+            if group == 0 {
+                first = own.to_vec();
+            } else {
+                tiles.extend(dominant);
+                behind.extend(merged);
+            }
+        }
+        tiles.sort_unstable();
+        Ok([first, tiles, behind].concat())
     }
 }
 
@@ -52,7 +79,14 @@ impl Pruner for VisionZip {
     }
 
     fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
-        select_groups(&self.rule, view, share, 0)
+        let mut selection = select_groups(&self.rule, view, share, 0)?;
+        // Without contextual tokens the sequence is empty: everything stands as it stood.
+        if let (Family::LlavaNext, Share::Groups(counts), [_, ..]) =
+            (view.family, share, selection.sequence.as_slice())
+        {
+            selection.sequence = self.stitched(view, counts, &selection.sequence)?;
+        }
+        Ok(selection)
     }
 
     fn stage1_flops(&self, size: &SelectionSize) -> f64 {

@@ -21,7 +21,8 @@ impl VisionZip {
         Ok(Box::new(Self { contextual: settings.number("contextual", 0..=usize::MAX)? }))
     }
 
-    fn contextual(&self, budget: usize) -> Result<usize> {
+    /// How many of a budget are contextual tokens.
+    pub fn contextual(&self, budget: usize) -> Result<usize> {
         let count = self.contextual.unwrap_or(round_ratio(10 * budget as i128, 64) as usize);
         if count > budget {
             return Err(Error::BadSetting {
