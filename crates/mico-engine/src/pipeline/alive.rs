@@ -168,7 +168,8 @@ impl Alive {
         let lifted = lifted(selection, &split.visual, &stay);
         let hidden = arrange(&self.hidden, &lifted)?;
         let rows: Vec<u32> = stay.iter().map(|&at| self.rows[at as usize]).collect();
-        let visual = visual_order(&stay, &split.visual, &self.visual);
+        let places = visual_places(&stay, &split.visual);
+        let visual = places.iter().map(|&place| self.visual[place as usize]).collect();
         let (ids, positions) = match rule {
             PositionRule::Original | PositionRule::Compact => {
                 let ids = stay.iter().map(|&at| self.ids[at as usize]).collect();
@@ -182,7 +183,7 @@ impl Alive {
         };
         let deepstack = match &self.deepstack {
             Some(deepstack) => {
-                let layers = deepstack.layers().iter().map(|layer| arrange(layer, selection));
+                let layers = deepstack.layers().iter().map(|layer| gather(layer, &places));
                 let layers = layers.collect::<Result<Vec<_>>>()?;
                 Some(DeepStack::new(split_rows(layout, &rows).visual, layers))
             }
@@ -259,9 +260,9 @@ fn staying(split: &Split, rows: usize, selection: &Selection) -> Vec<u32> {
     stay
 }
 
-/// The visual tokens among the rows that stay.
-fn visual_order(stay: &[u32], rows: &[u32], tokens: &[usize]) -> Vec<usize> {
-    stay.iter().filter_map(|at| rows.binary_search(at).ok().map(|place| tokens[place])).collect()
+/// Places among the visual rows of those that stay, in their order.
+fn visual_places(stay: &[u32], rows: &[u32]) -> Vec<u32> {
+    stay.iter().filter_map(|at| rows.binary_search(at).ok().map(|place| place as u32)).collect()
 }
 
 /// A selection among visual tokens as one among all rows, text rows staying.
@@ -303,8 +304,7 @@ mod tests {
         assert_eq!(staying(&split, 8, &selection), [0, 1, 3, 4, 6, 7]);
         selection.sequence = vec![2, 4, 0];
         assert_eq!(staying(&split, 8, &selection), [0, 3, 1, 4, 6, 7]);
-        let tokens = [10, 11, 12, 20, 21];
-        assert_eq!(visual_order(&[0, 3, 1, 4, 6, 7], &split.visual, &tokens), [12, 10, 21]);
+        assert_eq!(visual_places(&[0, 3, 1, 4, 6, 7], &split.visual), [2, 0, 4]);
         let none = Split { visual: vec![0, 1], text: vec![2] };
         let first = Selection { kept: vec![1], ..Selection::default() };
         assert_eq!(staying(&none, 3, &first), [1, 2]);

@@ -27,8 +27,7 @@ fn gather(rows: &Tensor, index: &[u32]) -> Result<Tensor> {
 /// afterwards.
 fn arrange(rows: &Tensor, selection: &Selection) -> Result<Tensor> {
     if selection.merges.is_empty() && selection.replaced.is_empty() {
-        let index: Vec<u32> = selection.in_sequence().iter().map(|&row| row as u32).collect();
-        return gather(rows, &index);
+        return filtered(rows, selection);
     }
     let features = Features::from_tensor(rows)?;
     let merged = selection.apply(&Rows::all(features.matrix()?));
@@ -37,6 +36,12 @@ fn arrange(rows: &Tensor, selection: &Selection) -> Result<Tensor> {
     let values: Vec<f32> = order.flat_map(|row| merged.row(row).to_vec()).collect();
     let merged = Tensor::from_vec(values, (merged.rows(), merged.cols()), &Device::Cpu)?;
     Ok(merged.to_device(rows.device())?.to_dtype(rows.dtype())?)
+}
+
+/// The same with every token as it was: what is added to tokens later stays with those that are kept.
+fn filtered(rows: &Tensor, selection: &Selection) -> Result<Tensor> {
+    let index: Vec<u32> = selection.in_sequence().iter().map(|&row| row as u32).collect();
+    gather(rows, &index)
 }
 
 /// Holds a selection against what was agreed: ascending, in range, and of the right number.

@@ -6,7 +6,7 @@ use candle_core::Tensor;
 use mico_model::Model;
 use mico_select::{Merge, Rows, Selection, Tensor as Signal};
 
-use super::{SeenImage, arrange, check, gather};
+use super::{SeenImage, arrange, check, filtered, gather};
 use crate::error::{Error, Result};
 use crate::layout::PromptLayout;
 use crate::pruner::{FeatureSpace, Features, PositionRule, Pruner, Stage1Plan, Stage1View};
@@ -90,7 +90,7 @@ pub(crate) fn stage1(work: &Stage1Work<'_>) -> Result<Stage1> {
             None if plan.merge_in_tower => merged_in_tower(work.model, image, &selection)?,
             None => arrange(embedded(image)?, &selection)?,
         });
-        let reduced = image.deepstack.iter().map(|layer| arrange(layer, &selection));
+        let reduced = image.deepstack.iter().map(|layer| filtered(layer, &selection));
         layers.push(reduced.collect::<Result<_>>()?);
         done.sequence.extend(selection.in_sequence().iter().map(|token| start + token));
         done.kept.extend(selection.kept.iter().map(|token| start + token));
