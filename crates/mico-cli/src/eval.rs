@@ -169,6 +169,10 @@ fn measure(args: &EvalArgs, settings: &[Setting]) -> Result<(), Failure> {
     let model = format!("{hash} {}", args.model.decides());
     let run = Run { engine: &engine, model: &model, suite: &suite, settings };
     let (settings, refused) = sift(&run)?;
+    let pruned = settings.iter().any(|setting| setting.tokens().is_some());
+    if let (Some(first), false) = (refused.first(), pruned) {
+        return Err(Failure::failed(&first.reason));
+    }
     let run = Run { settings: &settings, ..run };
     let bar = Bar::new("answers");
     mico_eval::run(&run, &mut journal, &|done, total| bar.show(done, total))?;

@@ -3,7 +3,7 @@
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
 use mico_engine::flops::Head;
-use mico_engine::{Counted, Estimate, Switches, TextTokens};
+use mico_engine::{Counted, Estimate, LimitSource, Switches, TextTokens};
 use mico_model::{Family, Preset};
 use mico_vision::Size;
 use serde::Serialize;
@@ -106,7 +106,12 @@ impl FlopsArgs {
             HeadArg::All => Head::All,
             HeadArg::Last => Head::Last,
         };
-        let estimate = Estimate::new(config, size, frames, Switches::default())?;
+        let mut switches = Switches::default();
+        if preset.family == Family::Qwen25Vl {
+            // The paper's limits, which its number of tokens comes from.
+            switches.image_limits = LimitSource::Paper;
+        }
+        let estimate = Estimate::new(config, size, frames, switches)?;
         let counted = estimate.prefill(&pruning, text, head)?;
         let method = pruning.pruner.name();
         Ok(Document { preset: preset.name, method, text_tokens: total, counted })

@@ -1,7 +1,7 @@
 //! How much to prune, written the same way on every verb.
 
 use clap::Args;
-use mico_engine::pruner::{self, Pruning};
+use mico_engine::pruner::{self, Pruning, Refinement};
 use mico_select::Settings;
 use mico_select::schedule::Budget;
 
@@ -61,6 +61,17 @@ impl PruningArgs {
         if !pruner.prunes() {
             let message = format!("--method {name} prunes nothing, so it takes no budget");
             return Err(Failure::misused(message));
+        }
+        let refinement = pruner.refinement();
+        if let (Some(block), Refinement::None) = (self.refine_layer, refinement) {
+            let message =
+                format!("--refine-layer {block}: {name} drops nothing inside the decoder");
+            return Err(Failure::misused(message));
+        }
+        if let (Some(pool), Refinement::None | Refinement::Own | Refinement::Several) =
+            (self.pool, refinement)
+        {
+            return Err(Failure::misused(format!("--pool {pool}: {name} has no pool")));
         }
         let mut pruning = Pruning::new(pruner, budget);
         pruning.refine_layer = self.refine_layer;

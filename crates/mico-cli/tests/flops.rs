@@ -63,6 +63,14 @@ fn every_method_counts_or_says_why_not() {
         let average = found["layer_average"].as_f64().unwrap();
         assert!((average - 192.0).abs() < 1.0, "{}: {average}", method.name);
     }
+    // Budgets near all tokens and near none are met, too.
+    for (method, budget) in [("sparsevlm", 500), ("vscan", 20), ("vscan", 5), ("apet", 9)] {
+        let text = budget.to_string();
+        let args = ["--preset", "llava-1.5-7b", "--budget", &text, "--method", method];
+        let average = count(&args)["layer_average"].as_f64().unwrap();
+        assert!((average - f64::from(budget)).abs() < 1.5, "{method} {budget}: {average}");
+    }
+    assert_eq!(count(&["--preset", "qwen2.5-vl-7b"])["visual_tokens"], 1296);
     let fastv = ["--preset", "llava-1.5-7b", "--method", "fastv", "--budget", "32"];
     refused(&fastv, 1, &["fastv", "(32 x 32 - 2 x 576) / 30 = -4.3"]);
     let mut authors = fastv.to_vec();

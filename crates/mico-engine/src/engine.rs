@@ -96,6 +96,8 @@ pub struct Description {
     pub decoder_bytes: usize,
     /// Number format of the hidden states.
     pub dtype: String,
+    /// Number format of the tower's and projector's matrices.
+    pub vision_format: String,
 }
 
 impl Engine {
@@ -254,6 +256,7 @@ impl Engine {
             prompt_style: self.style.name(),
             decoder_bytes: decoder.bytes(),
             dtype: format!("{:?}", decoder.dtype()).to_lowercase(),
+            vision_format: self.model.vision_format(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use mico_model::{Caches, Decoder, VisionTaps, Watch};
+use mico_model::{Caches, VisionTaps, Watch};
 use mico_select::Tensor;
 use mico_vision::layout::VisualLayout;
 
@@ -15,7 +15,7 @@ use crate::pipeline::{
     Asked, Seeing, SeenImage, Stage1Work, Turn, Watched, prefill, question, see, stage1,
 };
 use crate::prompt::{Message, Role};
-use crate::pruner::{Cut, Features, Plan, Pruning, Stage1Plan};
+use crate::pruner::{Features, Plan, Pruning, Refinement, Stage1Plan};
 use crate::report::{Report, dump};
 use crate::request::{Outcome, Prompt, TurnRequest};
 use crate::seen::Look;
@@ -189,8 +189,10 @@ impl Session {
                 self.pruning.refine_layer.unwrap_or(engine.schedule.policy.refine_layer),
                 |cut| cut.block,
             ),
-            // A block the caller chose was scaled from nowhere.
-            uncalibrated: engine.schedule.preset.is_none() && self.pruning.refine_layer.is_none(),
+            // A block the caller or the method chose was scaled from nowhere.
+            uncalibrated: engine.schedule.preset.is_none()
+                && self.pruning.refine_layer.is_none()
+                && pruner.refinement() == Refinement::Model,
             selected,
             filled,
             cache_lengths,
@@ -228,7 +230,7 @@ impl Session {
         let layout = PromptLayout::expand(&ids, engine.placeholder, &extents)?;
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
-        check_cuts(engine, &plan, &layout)?;
+        check_text(&plan, &layout)?;
         let mut taps = plan.stage1.as_ref().map_or_else(VisionTaps::default, Stage1Plan::taps);
         taps.features |= request.dump;
         taps.attention.deep |= request.dump;
@@ -240,7 +242,7 @@ impl Session {
             && plan
                 .stage1
                 .as_ref()
-                .is_some_and(|plan| engine.model.projects_tokens() && plan.selects_unprojected());
+                .is_some_and(|plan| config.family.projects_tokens() && plan.selects_unprojected());
         let how =
             Seeing { unprojected, watch: Watch::new(&tell), ..engine.seeing(taps, request.dump) };
         let mut images = Vec::new();
@@ -303,31 +305,13 @@ fn check_length(tokens: usize, longest: usize) -> Result<()> {
     Err(Error::TooLong { tokens, longest })
 }
 
-/// Refuses to observe the attention of no text, or after a block that has none.
-fn check_cuts(engine: &Engine, plan: &Plan, layout: &PromptLayout) -> Result<()> {
-    let decoder = engine.model.decoder();
-    let scored = plan.cuts.iter().any(|cut| cut.signals.attention.is_some());
+/// Refuses to score visual tokens by text where there is none.
+fn check_text(plan: &Plan, layout: &PromptLayout) -> Result<()> {
+    let asks = plan.stage1.as_ref().is_some_and(|plan| plan.signals.has(Tensor::Text));
+    let scored = asks || plan.cuts.iter().any(|cut| cut.signals.attention.is_some());
     if scored && layout.len() == layout.visual_tokens() {
         let accepted = "at least 1 text token, by which visual tokens are scored";
         return Err(Error::range("prompt", "0 text tokens", accepted));
     }
-    let blind = |cut: &&Cut| {
-        let attention = cut.signals.attention.map(|attention| attention.observed(cut.block) + 1);
-        let keys = cut.signals.keys.then_some(cut.block);
-        attention.into_iter().chain(keys).any(|block| !attends(decoder, block))
-    };
-    let Some(cut) = plan.cuts.iter().find(blind) else { return Ok(()) };
-    let others = (1..decoder.blocks()).filter(|&block| attends(decoder, block));
-    let others: Vec<String> = others.map(|block| block.to_string()).collect();
-    let accepted = if others.is_empty() {
-        "none, no block before the last has attention".to_owned()
-    } else {
-        format!("a block with attention: {}", others.join(", "))
-    };
-    Err(Error::range("refine-layer", cut.block, accepted))
-}
-
-/// Whether a block, counted from 1, has attention to observe; one beyond the last is another error.
-fn attends(decoder: &Decoder, block: usize) -> bool {
-    !(1..=decoder.blocks()).contains(&block) || decoder.has_attention(block - 1)
+    Ok(())
 }

@@ -43,7 +43,7 @@ impl Setting {
             Self::Pruned { method, refine_layer, authors, .. } => {
                 let layer = refine_layer.map_or_else(String::new, |layer| format!(" K={layer}"));
                 let whose = if *authors { " (authors' counts)" } else { "" };
-                format!("{method}{layer}{whose}")
+                format!("{method}{whose}{layer}")
             }
         }
     }

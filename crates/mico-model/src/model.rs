@@ -55,6 +55,8 @@ pub struct LoadReport {
 #[derive(Debug)]
 pub struct Model {
     config: ModelConfig,
+    /// Whether tower and projector are in 16-bit fixed point.
+    rounded: bool,
     vision: Box<dyn VisionSide>,
     decoder: Decoder,
 }
@@ -103,12 +105,21 @@ impl Model {
     fn build(b: &mut Builder, config: ModelConfig) -> Result<Self> {
         let vision = family::build(b, &config)?;
         let decoder = Decoder::build(b, &config.decoder)?;
-        Ok(Self { config, vision, decoder })
+        let rounded = b.rounds();
+        Ok(Self { config, rounded, vision, decoder })
     }
 
     /// The model's settings.
     pub fn config(&self) -> &ModelConfig {
         &self.config
+    }
+
+    /// Number format of the tower's and projector's matrices.
+    pub fn vision_format(&self) -> String {
+        if self.rounded {
+            return "fixed16".to_owned();
+        }
+        format!("{:?}", self.decoder.dtype()).to_lowercase()
     }
 
     /// The vision side.
@@ -134,14 +145,6 @@ impl Model {
         watch: Watch<'_>,
     ) -> Result<Encoded> {
         self.vision.encode(pixels, taps, watch)
-    }
-
-    /// Whether the family's projector takes the tower's tokens one by one.
-    pub fn projects_tokens(&self) -> bool {
-        matches!(
-            self.config.family,
-            crate::config::Family::Llava | crate::config::Family::LlavaNext
-        )
     }
 
     /// Brings rows of Stage-1 features into the decoder's space where the family's projector takes

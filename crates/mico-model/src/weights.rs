@@ -6,6 +6,7 @@ use candle_core::{DType, Device, Tensor};
 use crate::checkpoint::Part;
 use crate::error::{Result, on_cpu};
 use crate::linear::Linear;
+use crate::matmul::PackedMatrix;
 use crate::norm::{LayerNorm, RmsNorm};
 use crate::quant::{QuantKind, QuantNote, quantised_type};
 
@@ -114,10 +115,16 @@ impl Builder<'_> {
     pub(crate) fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
         let weight = self.tensor(part, &format!("{name}.weight"), &[shape.output, shape.input])?;
         let bias = self.bias(part, name, shape)?;
-        match self.quant {
-            Some(_) => Linear::rounded(weight, bias),
-            None => Linear::dense(weight, bias),
-        }
+        if self.rounds() { Linear::rounded(weight, bias) } else { Linear::dense(weight, bias) }
+    }
+
+    /// Whether tower and projector are rounded: where the decoder is quantised, on a CPU that has the
+    /// kernel.
+    pub(crate) fn rounds(&self) -> bool {
+        self.quant.is_some()
+            && self.device.is_cpu()
+            && self.compute() == DType::F32
+            && PackedMatrix::rounds()
     }
 
     /// A decoder layer: quantised when asked for, else in the storage format.

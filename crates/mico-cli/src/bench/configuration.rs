@@ -78,6 +78,8 @@ pub(super) struct About {
     pub(super) synthetic: bool,
     pub(super) quantize: Option<String>,
     pub(super) dtype: String,
+    /// Number format of the tower's and projector's matrices.
+    pub(super) vision: String,
     pub(super) attention: String,
     pub(super) layers: usize,
     pub(super) decoder_bytes: usize,

@@ -147,7 +147,10 @@ impl Facts {
         let gflops = count(subject, measured).map_err(Failure::failed)?;
         let cached: usize = trace.cache_lengths.iter().flatten().sum();
         let decoder = subject.engine.model().decoder();
-        let budget = setting.pruning.budget.tokens(trace.visual_tokens).ok();
+        let schedule = subject.engine.schedule();
+        let frames =
+            if schedule.per_frame { measured.image.layout.groups().len().max(1) } else { 1 };
+        let budget = setting.pruning.budget.tokens(trace.visual_tokens.div_ceil(frames)).ok();
         Ok(Self {
             tokens: Tokens {
                 text: trace.prompt_tokens - trace.visual_tokens,

@@ -35,8 +35,7 @@ impl Setting {
             Budget::Share(share) => format!("R={share}"),
         };
         let layer = self.pruning.refine_layer.map_or("own".to_owned(), |layer| layer.to_string());
-        let whose = if self.pruning.authors { " authors" } else { "" };
-        format!("{} {budget} K={layer} pool={}{whose}", self.name, self.pruning.pool)
+        format!("{} {budget} K={layer} pool={}", self.name, self.pruning.pool)
     }
 
     /// Its budget in words, before anybody knows how many tokens a share comes to.
@@ -64,7 +63,10 @@ pub(super) fn settings(args: &BenchArgs) -> Result<Vec<Setting>, Failure> {
     }
     for text in &args.method {
         let spec: MethodSpec = text.parse().map_err(Failure::misused)?;
-        let (name, pruner) = (spec.to_string(), spec.build()?);
+        let (mut name, pruner) = (spec.to_string(), spec.build()?);
+        if args.authors_budget && pruner.prunes() {
+            name.push_str(" (authors' counts)");
+        }
         if !pruner.prunes() {
             continue;
         }

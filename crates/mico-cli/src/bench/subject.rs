@@ -60,6 +60,7 @@ impl Subject {
             synthetic: self.synthetic,
             quantize: self.quantisation.map(|kind| kind.name().to_owned()),
             dtype: about.dtype,
+            vision: about.vision_format,
             attention: if fused { "fused-tiles-cpu" } else { "composed-tiles" }.to_owned(),
             layers: about.layers,
             decoder_bytes: about.decoder_bytes,

@@ -140,7 +140,7 @@ pub(crate) fn prefill(
         let mut selection = choose(turn.pruner, cut, &seen, of, seconds)?;
         let before = alive.visual.clone();
         if drops {
-            if rule == PositionRule::Original {
+            if rule != PositionRule::Packed {
                 selection.sequence.clear();
             }
             alive = alive.keep(decoder, turn.layout, &selection, rule)?;

@@ -1,11 +1,12 @@
 //! Layer-average accounting: from a budget to the counts of methods that cut inside the decoder.
 
+use mico_model::Family;
 use mico_model::config::MixerKind;
 use mico_select::round_ratio;
 use mico_vision::layout::VisualLayout;
 
 use super::groups::{below, unit};
-use super::{PlanRequest, refused};
+use super::{Cut, Plan, PlanRequest, Stage2Signals, refused};
 use crate::error::{Error, Result};
 
 /// What the budgets of a request's images add up to.
@@ -57,20 +58,43 @@ pub(super) fn one_cut(
     let (l, b) = (layers as i128, k as i128);
     let left = l * target as i128 - b * entering as i128;
     let wanted = round_ratio(left, l - b);
+    if wanted > entering as i128 {
+        return Err(refused(
+            method,
+            format!(
+                "it cannot meet a layer average of {target} tokens{}: only {entering} enter the \
+                 decoder",
+                over(request)
+            ),
+        ));
+    }
     if wanted < 1 {
         let alone = (k * entering) as f64 / layers as f64;
         return Err(refused(
             method,
             format!(
-                "it cannot meet a layer average of {target} tokens: R = ({l} x {target} - {k} x \
+                "it cannot meet a layer average of {target} tokens{}: R = ({l} x {target} - {k} x \
                  {entering}) / {} = {:.1}; the first {k} of {layers} blocks, which see all \
                  {entering} tokens, make an average of {alone:.1} alone",
+                over(request),
                 l - b,
                 left as f64 / (l - b) as f64,
             ),
         ));
     }
     Ok(usize::try_from(wanted).unwrap_or(entering).min(entering))
+}
+
+/// Says that counts are those of several images or frames together.
+pub(super) fn over(request: &PlanRequest<'_>) -> String {
+    let groups = |layout: &&VisualLayout| layout.groups().len();
+    match request.images.len() {
+        _ if request.per_frame => {
+            format!(" over {} frames", request.images.iter().map(groups).sum::<usize>())
+        }
+        0 | 1 => String::new(),
+        images => format!(" over {images} images"),
+    }
 }
 
 /// Refuses a block after which nothing can go.
@@ -86,13 +110,91 @@ pub(super) fn check_block(layers: usize, block: usize) -> Result<()> {
     Err(Error::range("refine-layer", block, accepted))
 }
 
-/// The block a method whose authors cut after block `authors` cuts after: the caller's choice, else
-/// theirs, else the first later one with attention.
-pub(super) fn cut_block(request: &PlanRequest<'_>, authors: usize) -> usize {
+/// A plan with a single cut, early in the decoder, that sees everything before it: behind the block of
+/// the caller's choice, else `layer` from the method's settings, else `authors`, or the first later one
+/// with attention.
+pub(super) fn early_cut(
+    method: &'static str,
+    request: &PlanRequest<'_>,
+    authors: usize,
+    layer: Option<usize>,
+    signals: Stage2Signals,
+) -> Result<Plan> {
+    let totals = Totals::of(request)?;
+    if let (Some(layer), Some(block)) = (layer, request.refine_layer) {
+        let found = format!("{layer} beside refine-layer {block}");
+        return Err(Error::range("setting 'layer'", found, "one of the two"));
+    }
     let attends =
         |&block: &usize| request.config.decoder.mixer(block - 1) == MixerKind::FullAttention;
     let first = || (authors..request.layers()).find(attends).unwrap_or(authors);
-    request.refine_layer.unwrap_or_else(first)
+    let block = request.refine_layer.or(layer).unwrap_or_else(first);
+    check_block(request.layers(), block)?;
+    if totals.keeps_all() {
+        return Ok(Plan::default());
+    }
+    let keep = if request.authors {
+        totals.target
+    } else {
+        one_cut(method, request, block, totals.tokens, totals.target)?
+    };
+    Ok(Plan { cuts: vec![Cut::new(block, keep, signals)], ..Plan::default() })
+}
+
+/// Tokens before the decoder of a budget of `tokens`, halves to even.
+pub(super) fn three_halves(tokens: usize) -> usize {
+    usize::try_from(round_ratio(3 * tokens as i128, 2)).unwrap_or(tokens)
+}
+
+/// The second stage of a method whose first leaves `entering` tokens, `first` of them in the first
+/// crop.
+pub(super) struct SecondStage {
+    pub(super) block: usize,
+    /// Tokens chosen.
+    pub(super) ask: usize,
+    /// Tokens left.
+    pub(super) keep: usize,
+    /// Tokens that compete, if not all do.
+    pub(super) among: Option<usize>,
+}
+
+impl SecondStage {
+    /// What meets the layer average; or the authors' half of the budget, which for LLaVA-NeXT's crops
+    /// their code takes from the first crop alone.
+    pub(super) fn new(
+        method: &'static str,
+        request: &PlanRequest<'_>,
+        entering: usize,
+        first: usize,
+    ) -> Result<Self> {
+        let block = request.refine_layer.unwrap_or(request.layers() / 2);
+        check_block(request.layers(), block)?;
+        if !request.authors {
+            let Totals { target, .. } = Totals::of(request)?;
+            let keep = one_cut(method, request, block, entering, target)?;
+            return Ok(Self { block, ask: keep, keep, among: None });
+        }
+        let mut half = 0;
+        for layout in request.images {
+            let frames = if request.per_frame { layout.groups().len() } else { 1 };
+            half += match below(request, layout)? {
+                Some(tokens) => (tokens / 2).max(1) * frames,
+                None => layout.len(),
+            };
+        }
+        let crops = request.images.first().map_or(1, |layout| layout.groups().len());
+        if request.config.family == Family::LlavaNext && request.images.len() == 1 && crops > 1 {
+            let ask = (half / crops).max(1).min(first);
+            let keep = entering - first + ask;
+            return Ok(Self { block, ask, keep, among: Some(first) });
+        }
+        let keep = half.min(entering);
+        Ok(Self { block, ask: keep, keep, among: None })
+    }
+
+    pub(super) fn cut(&self, signals: Stage2Signals) -> Cut {
+        Cut { ask: self.ask, among: self.among, ..Cut::new(self.block, self.keep, signals) }
+    }
 }
 
 /// Refuses a method whose authors fixed blocks that have no attention in this model.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use mico_select::methods::{self, SlotOrder};
 use mico_select::{Options, Selection, Settings, Tensor, select};
 
+use super::accounting::{SecondStage, three_halves};
 use super::groups::{check_budget, select_groups, shares};
-use super::vscan::{SecondStage, three_halves};
 use super::{
-    FeatureSpace, HiddenSpace, Plan, PlanRequest, PositionRule, Pruner, Share, Stage1Plan,
-    Stage1Signals, Stage1View, Stage2Signals, Stage2View,
+    FeatureSpace, HiddenSpace, Plan, PlanRequest, PositionRule, Pruner, Refinement, Share,
+    Stage1Plan, Stage1Signals, Stage1View, Stage2Signals, Stage2View,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::flops::SelectionSize;
 
 /// In the authors' code for Qwen2.5-VL a slot is half basis vector, half what was there,
@@ -48,10 +48,19 @@ impl Pruner for Apet {
         "apet"
     }
 
+    fn refinement(&self) -> Refinement {
+        Refinement::Own
+    }
+
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
         let shares = shares(request, three_halves)?;
-        let merge_in_tower = request.merges_in_tower();
+        let sizes = request.images.iter().flat_map(|layout| layout.group_sizes());
+        if let Some(size) = sizes.min().filter(|&size| self.start >= size) {
+            let accepted = format!("an index below the smallest group's size of {size}");
+            return Err(Error::range("setting 'start'", self.start, accepted));
+        }
+        let merge_in_tower = request.config.family.projects_tokens();
         let space = if merge_in_tower { FeatureSpace::Tower } else { FeatureSpace::Projected };
         let signals = Stage1Signals { space, ..Stage1Signals::tower(&[Tensor::Features]) };
         let positions = request.renumbered(PositionRule::Packed);

@@ -4,14 +4,12 @@ use std::sync::Arc;
 
 use mico_select::{Options, Selection, Settings, methods, select};
 
-use super::accounting::{Totals, cut_block, one_cut};
+use super::accounting::early_cut;
+use super::fastv::BLOCK;
 use super::groups::check_budget;
-use super::{Cut, HiddenSpace, Plan, PlanRequest, Pruner, Stage2Signals, Stage2View};
+use super::{HiddenSpace, Plan, PlanRequest, Pruner, Refinement, Stage2Signals, Stage2View};
 use crate::error::Result;
 use crate::flops::SelectionSize;
-
-/// The authors' block: the first two see everything.
-const BLOCK: usize = 2;
 
 /// DART. Pivots are the visual tokens, and those of the text behind the image, that have the largest
 /// keys of the block; likeness is that of its output behind the decoder's final norm. Tokens keep their
@@ -19,13 +17,13 @@ const BLOCK: usize = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dart {
     rule: methods::Dart,
-    /// Blocks that see everything.
-    layer: usize,
+    /// Blocks that see everything, in place of the authors' two.
+    layer: Option<usize>,
 }
 
 impl Dart {
     pub(super) fn build(settings: &mut Settings) -> Result<Arc<dyn Pruner>> {
-        let layer = settings.count("layer", BLOCK, 1..=1 << 16)?;
+        let layer = settings.number("layer", 1..=1 << 16)?;
         Ok(Arc::new(Self { rule: methods::Dart::from_settings(settings)?, layer }))
     }
 }
@@ -35,25 +33,15 @@ impl Pruner for Dart {
         "dart"
     }
 
+    fn refinement(&self) -> Refinement {
+        Refinement::Own
+    }
+
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
-        let totals = Totals::of(request)?;
-        if totals.keeps_all() {
-            return Ok(Plan::default());
-        }
-        let block = cut_block(request, self.layer);
-        let keep = if request.authors {
-            totals.target
-        } else {
-            one_cut(self.name(), request, block, totals.tokens, totals.target)?
-        };
-        let signals = Stage2Signals {
-            features: Some(HiddenSpace::Normed),
-            attention: None,
-            text: true,
-            keys: true,
-        };
-        Ok(Plan { cuts: vec![Cut::new(block, keep, signals)], ..Plan::default() })
+        let features = Some(HiddenSpace::Normed);
+        let signals = Stage2Signals { features, attention: None, text: true, keys: true };
+        early_cut(self.name(), request, BLOCK, self.layer, signals)
     }
 
     fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {

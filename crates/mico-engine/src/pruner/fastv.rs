@@ -4,30 +4,24 @@ use std::sync::Arc;
 
 use mico_select::{Options, Selection, Settings, methods, select};
 
-use super::accounting::{Totals, cut_block, one_cut};
+use super::accounting::early_cut;
 use super::groups::check_budget;
-use super::{Cut, Plan, PlanRequest, Pruner, Stage2Signals, Stage2View, TextAttention};
+use super::{Plan, PlanRequest, Pruner, Refinement, Stage2Signals, Stage2View, TextAttention};
 use crate::error::Result;
 
 /// The authors' block: the first two see everything.
-const BLOCK: usize = 2;
+pub(super) const BLOCK: usize = 2;
 
 /// FastV. Tokens keep their positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FastV {
-    /// Blocks that see everything.
-    pub layer: usize,
-}
-
-impl Default for FastV {
-    fn default() -> Self {
-        Self { layer: BLOCK }
-    }
+    /// Blocks that see everything, in place of the authors' two.
+    pub layer: Option<usize>,
 }
 
 impl FastV {
     pub(super) fn build(settings: &mut Settings) -> Result<Arc<dyn Pruner>> {
-        Ok(Arc::new(Self { layer: settings.count("layer", BLOCK, 1..=1 << 16)? }))
+        Ok(Arc::new(Self { layer: settings.number("layer", 1..=1 << 16)? }))
     }
 }
 
@@ -36,21 +30,15 @@ impl Pruner for FastV {
         "fastv"
     }
 
+    fn refinement(&self) -> Refinement {
+        Refinement::Own
+    }
+
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
-        let totals = Totals::of(request)?;
-        if totals.keeps_all() {
-            return Ok(Plan::default());
-        }
-        let block = cut_block(request, self.layer);
-        let keep = if request.authors {
-            totals.target
-        } else {
-            one_cut(self.name(), request, block, totals.tokens, totals.target)?
-        };
         let attention = Some(TextAttention::LastToken);
-        let cut = Cut::new(block, keep, Stage2Signals { attention, ..Stage2Signals::default() });
-        Ok(Plan { cuts: vec![cut], ..Plan::default() })
+        let signals = Stage2Signals { attention, ..Stage2Signals::default() };
+        early_cut(self.name(), request, BLOCK, self.layer, signals)
     }
 
     fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {

@@ -19,7 +19,9 @@ pub(super) fn whole_images(request: &PlanRequest<'_>) -> Result<Vec<Share>> {
         return single_stage(request);
     }
     let share = |layout: &&VisualLayout| {
-        Ok(below(request, layout)?.map_or(Share::Everything, Share::Image))
+        let patches = layout.group_sizes().iter().sum();
+        let image = |tokens: usize| Share::Image(tokens.min(patches));
+        Ok(below(request, layout)?.map_or(Share::Everything, image))
     };
     request.images.iter().map(share).collect()
 }

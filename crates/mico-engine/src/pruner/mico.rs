@@ -8,8 +8,8 @@ use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, select};
 
 use super::groups::{check_budget, select_groups, two_stages};
 use super::{
-    Cut, HiddenSpace, Plan, PlanRequest, Pruner, Share, Stage1Plan, Stage1Signals, Stage1View,
-    Stage2Signals, Stage2View, TextAttention,
+    Cut, HiddenSpace, Plan, PlanRequest, Pruner, Refinement, Share, Stage1Plan, Stage1Signals,
+    Stage1View, Stage2Signals, Stage2View, TextAttention,
 };
 use crate::error::Result;
 use crate::flops::SelectionSize;
@@ -65,6 +65,10 @@ impl Mico {
 impl Pruner for Mico {
     fn name(&self) -> &'static str {
         "mico"
+    }
+
+    fn refinement(&self) -> Refinement {
+        Refinement::Model
     }
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {

@@ -49,6 +49,7 @@ pub use vscan::VScan;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use mico_model::config::MixerKind;
 use mico_model::{Family, ModelConfig};
 use mico_select::Selection;
 use mico_select::schedule::{Budget, DEFAULT_POOL, Policy};
@@ -67,6 +68,11 @@ pub trait Pruner: Send + Sync + Debug {
     /// Whether it ever drops a token. One that does not runs on the model's native packing.
     fn prunes(&self) -> bool {
         true
+    }
+
+    /// Whether, and whose, block tokens go after.
+    fn refinement(&self) -> Refinement {
+        Refinement::None
     }
 
     /// How many tokens stay where, and what the pruner must see to choose them. An error if the
@@ -104,6 +110,19 @@ pub trait Pruner: Send + Sync + Debug {
         let _ = size;
         0.0
     }
+}
+
+/// Whether, and whose, block tokens go after inside the decoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refinement {
+    /// None: everything happens before the decoder.
+    None,
+    /// The model's refinement block, after a pool that is a multiple of the budget.
+    Model,
+    /// One of the method's own, which a caller may move.
+    Own,
+    /// Several of the method's own.
+    Several,
 }
 
 /// A pruner and how far it goes, for one request.
@@ -146,7 +165,7 @@ impl Pruning {
         images: &[&VisualLayout],
     ) -> Result<Plan> {
         let refine_layer = self.refine_layer.unwrap_or(schedule.policy.refine_layer);
-        self.pruner.plan(&PlanRequest {
+        let plan = self.pruner.plan(&PlanRequest {
             config,
             images,
             budget: self.budget,
@@ -156,8 +175,34 @@ impl Pruning {
             per_frame: schedule.per_frame,
             pool: self.pool,
             relevance: switches.relevance(config.family),
-        })
+        })?;
+        check_attention(config, &plan)?;
+        Ok(plan)
     }
+}
+
+/// Refuses to observe attention in a block that has none.
+fn check_attention(config: &ModelConfig, plan: &Plan) -> Result<()> {
+    let decoder = &config.decoder;
+    // A block beyond the last is another error.
+    let attends = |block: usize| {
+        !(1..=decoder.blocks).contains(&block)
+            || decoder.mixer(block - 1) == MixerKind::FullAttention
+    };
+    let blind = |cut: &&Cut| {
+        let attention = cut.signals.attention.map(|attention| attention.observed(cut.block) + 1);
+        let keys = cut.signals.keys.then_some(cut.block);
+        attention.into_iter().chain(keys).any(|block| !attends(block))
+    };
+    let Some(cut) = plan.cuts.iter().find(blind) else { return Ok(()) };
+    let others = (1..decoder.blocks).filter(|&block| attends(block));
+    let others: Vec<String> = others.map(|block| block.to_string()).collect();
+    let accepted = if others.is_empty() {
+        "none, no block before the last has attention".to_owned()
+    } else {
+        format!("a block with attention: {}", others.join(", "))
+    };
+    Err(Error::range("refine-layer", cut.block, accepted))
 }
 
 fn broken(pruner: &'static str, message: &str) -> Error {

@@ -1,6 +1,6 @@
 //! What a pruner decides before it sees anything: how many tokens stay where, and what it must see.
 
-use mico_model::{Family, ModelConfig, Normalisation, VisionTaps};
+use mico_model::{ModelConfig, Normalisation, VisionTaps};
 use mico_select::Tensor;
 use mico_select::schedule::{Budget, Policy};
 use mico_vision::layout::VisualLayout;
@@ -40,12 +40,6 @@ impl PlanRequest<'_> {
     /// Whether positions have three axes.
     pub(crate) fn spatial(&self) -> bool {
         self.config.decoder.rope.axes.is_spatial()
-    }
-
-    /// Whether the projector takes the tower's tokens one by one, so that tokens can be merged
-    /// before it.
-    pub(crate) fn merges_in_tower(&self) -> bool {
-        matches!(self.config.family, Family::Llava | Family::LlavaNext)
     }
 
     /// Positions of a method whose authors renumber what is left: those with three axes stay, as

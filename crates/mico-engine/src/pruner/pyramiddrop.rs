@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use mico_select::{Options, Selection, Settings, methods, select};
 
-use super::accounting::{Totals, needs_attention_everywhere, no_choice_of_block};
+use super::accounting::{Totals, needs_attention_everywhere, no_choice_of_block, over};
 use super::groups::check_budget;
 use super::{
-    Cut, Plan, PlanRequest, PositionRule, Pruner, Stage2Signals, Stage2View, TextAttention, refused,
+    Cut, Plan, PlanRequest, PositionRule, Pruner, Refinement, Stage2Signals, Stage2View,
+    TextAttention, refused,
 };
 use crate::error::Result;
 
@@ -54,6 +55,10 @@ impl Pruner for PyramidDrop {
         "pyramiddrop"
     }
 
+    fn refinement(&self) -> Refinement {
+        Refinement::Several
+    }
+
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
         let Totals { tokens, target } = Totals::of(request)?;
@@ -76,9 +81,10 @@ impl Pruner for PyramidDrop {
                 return Err(refused(
                     self.name(),
                     format!(
-                        "it cannot meet a layer average of {target} tokens: the first {} of \
+                        "it cannot meet a layer average of {target} tokens{}: the first {} of \
                          {layers} blocks, which see all {tokens} tokens, and a single one in the \
                          others make an average of {:.1}",
+                        over(request),
                         blocks[0],
                         least as f64 / layers as f64
                     ),

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use mico_select::{Options, Selection, Settings, methods, select};
 
-use super::accounting::{Totals, needs_attention_everywhere, no_choice_of_block};
+use super::accounting::{Totals, needs_attention_everywhere, no_choice_of_block, over};
 use super::groups::check_budget;
 use super::{
-    Cut, HiddenSpace, Plan, PlanRequest, PositionRule, Pruner, Stage2Signals, Stage2View,
-    TextAttention, refused,
+    Cut, HiddenSpace, Plan, PlanRequest, PositionRule, Pruner, Refinement, Stage2Signals,
+    Stage2View, TextAttention, refused,
 };
 use crate::error::Result;
 use crate::flops::SelectionSize;
@@ -78,7 +78,7 @@ impl Schedule {
             })
         };
         let allowed = target * self.layers;
-        let most = (STEPS * self.tokens / shape[0]).max(1);
+        let most = (STEPS * self.tokens / shape[2]).max(1);
         let error = |keeps: &[usize; 3]| {
             let total = self.total(*keeps);
             (!self.credited && total > allowed, total.abs_diff(allowed))
@@ -118,6 +118,10 @@ impl Pruner for SparseVlm {
         "sparsevlm"
     }
 
+    fn refinement(&self) -> Refinement {
+        Refinement::Several
+    }
+
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
         let Totals { tokens, target } = Totals::of(request)?;
@@ -134,9 +138,10 @@ impl Pruner for SparseVlm {
             return Err(refused(
                 self.name(),
                 format!(
-                    "it cannot meet a layer average of {target} tokens: {first} x {tokens} tokens \
+                    "it cannot meet a layer average of {target} tokens{}: {first} x {tokens} tokens \
                      in the first {first} of {layers} blocks and the fewest possible in the others \
                      make {least}, an average of {:.1}, where {layers} x {target} = {} are allowed",
+                    over(request),
                     least as f64 / layers as f64,
                     layers * target
                 ),

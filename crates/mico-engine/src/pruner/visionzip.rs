@@ -69,8 +69,13 @@ impl Pruner for VisionZip {
                 }
             }
         }
+        for share in &shares {
+            if let Share::Groups(counts) = share {
+                counts.iter().try_for_each(|&count| self.rule.contextual(count).map(|_| ()))?;
+            }
+        }
         let signals = Stage1Signals::tower(&[Tensor::Reliability, Tensor::Keys]);
-        let merge_in_tower = request.merges_in_tower();
+        let merge_in_tower = request.config.family.projects_tokens();
         Ok(Plan {
             stage1: Some(Stage1Plan { signals, shares, merge_in_tower }),
             cuts: Vec::new(),

@@ -7,10 +7,10 @@ use mico_model::Family;
 use mico_select::{Options, Selection, Settings, Tensor, methods, select};
 use mico_vision::layout::VisualLayout;
 
-use super::accounting::{Totals, check_block, needs_attention_everywhere, one_cut};
-use super::groups::{below, check_budget, select_with, shares};
+use super::accounting::{SecondStage, needs_attention_everywhere, three_halves};
+use super::groups::{check_budget, select_with, shares};
 use super::{
-    Count, Cut, Plan, PlanRequest, PositionRule, Pruner, Share, Stage1Plan, Stage1Signals,
+    Count, Plan, PlanRequest, PositionRule, Pruner, Refinement, Share, Stage1Plan, Stage1Signals,
     Stage1View, Stage2Signals, Stage2View, TextAttention,
 };
 use crate::error::Result;
@@ -33,13 +33,27 @@ impl VScan {
 
     /// The rule for one group of an image.
     fn rule(&self, family: Family, layout: &VisualLayout, group: usize) -> methods::VScan {
-        let columns = layout.groups().get(group).map(|group| group.columns);
+        let columns = columns(layout, group);
         let (window, local) = if family.is_qwen() {
             (QWEN_WINDOW, methods::LocalRule::Cap)
         } else {
             (methods::VScan::default().window, methods::LocalRule::Quota)
         };
         methods::VScan { window: self.window.unwrap_or(window), local, columns }
+    }
+
+    /// Asks for more of a group whose windows get no quota at all, so that two thirds of what was asked
+    /// for, which is the group's budget, are left.
+    fn make_room(&self, family: Family, layout: &VisualLayout, share: &mut Share) -> Result<()> {
+        let Share::Groups(counts) = share else { return Ok(()) };
+        for (group, (count, size)) in counts.iter_mut().zip(layout.group_sizes()).enumerate() {
+            let rule = self.rule(family, layout, group);
+            let budget = (*count * 2).div_ceil(3);
+            while *count < size && rule.survivors(size, *count)? < budget {
+                *count += 1;
+            }
+        }
+        Ok(())
     }
 
     /// What a share leaves of an image.
@@ -53,60 +67,13 @@ impl VScan {
     }
 }
 
-/// Tokens before the decoder of a budget of `tokens`, halves to even.
-pub(super) fn three_halves(tokens: usize) -> usize {
-    usize::try_from(mico_select::round_ratio(3 * tokens as i128, 2)).unwrap_or(tokens)
-}
-
-/// The second stage of a method whose first leaves `entering` tokens, `first` of them in the first
-/// crop.
-pub(super) struct SecondStage {
-    pub(super) block: usize,
-    /// Tokens chosen.
-    pub(super) ask: usize,
-    /// Tokens left.
-    pub(super) keep: usize,
-    /// Tokens that compete, if not all do.
-    pub(super) among: Option<usize>,
-}
-
-impl SecondStage {
-    /// What meets the layer average; or the authors' half of the budget, which for LLaVA-NeXT's crops
-    /// their code takes from the first crop alone.
-    pub(super) fn new(
-        method: &'static str,
-        request: &PlanRequest<'_>,
-        entering: usize,
-        first: usize,
-    ) -> Result<Self> {
-        let block = request.refine_layer.unwrap_or(request.layers() / 2);
-        check_block(request.layers(), block)?;
-        if !request.authors {
-            let Totals { target, .. } = Totals::of(request)?;
-            let keep = one_cut(method, request, block, entering, target)?;
-            return Ok(Self { block, ask: keep, keep, among: None });
-        }
-        let mut half = 0;
-        for layout in request.images {
-            let frames = if request.per_frame { layout.groups().len() } else { 1 };
-            half += match below(request, layout)? {
-                Some(tokens) => (tokens / 2).max(1) * frames,
-                None => layout.len(),
-            };
-        }
-        let crops = request.images.first().map_or(1, |layout| layout.groups().len());
-        if request.config.family == Family::LlavaNext && request.images.len() == 1 && crops > 1 {
-            let ask = (half / crops).max(1).min(first);
-            let keep = entering - first + ask;
-            return Ok(Self { block, ask, keep, among: Some(first) });
-        }
-        let keep = half.min(entering);
-        Ok(Self { block, ask: keep, keep, among: None })
-    }
-
-    pub(super) fn cut(&self, signals: Stage2Signals) -> Cut {
-        Cut { ask: self.ask, among: self.among, ..Cut::new(self.block, self.keep, signals) }
-    }
+/// Tokens side by side in a group: of those the packing leaves, the ones in the first row.
+fn columns(layout: &VisualLayout, group: usize) -> Option<usize> {
+    let wide = layout.groups().get(group)?.columns.max(1);
+    let own = layout.tokens().iter().filter_map(|token| token.patch);
+    let mut rows = own.filter(|patch| patch.group == group).map(|patch| patch.local / wide);
+    let first = rows.next()?;
+    Some(1 + rows.filter(|row| *row == first).count())
 }
 
 impl Pruner for VScan {
@@ -114,9 +81,18 @@ impl Pruner for VScan {
         "vscan"
     }
 
+    fn refinement(&self) -> Refinement {
+        Refinement::Own
+    }
+
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
         check_budget(request.budget)?;
-        let shares = shares(request, three_halves)?;
+        let mut shares = shares(request, three_halves)?;
+        if !request.authors {
+            for (layout, share) in request.images.iter().zip(&mut shares) {
+                self.make_room(request.config.family, layout, share)?;
+            }
+        }
         let signals = Stage1Signals::projected(&[
             Tensor::Features,
             Tensor::Reliability,

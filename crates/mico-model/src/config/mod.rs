@@ -72,6 +72,12 @@ impl Family {
         }
     }
 
+    /// Whether its projector takes the tower's tokens one by one, so that they can be chosen, or
+    /// merged, before it.
+    pub fn projects_tokens(self) -> bool {
+        matches!(self, Self::Llava | Self::LlavaNext)
+    }
+
     /// Whether it is one of the Qwen models, which take images at their own resolution.
     pub fn is_qwen(self) -> bool {
         matches!(self, Self::Qwen25Vl | Self::Qwen3Vl | Self::Qwen35)

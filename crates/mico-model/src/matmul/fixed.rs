@@ -95,6 +95,11 @@ pub(crate) struct FixedMatrix {
 }
 
 impl FixedMatrix {
+    /// Whether the processor has the instructions.
+    pub(super) fn runs() -> bool {
+        V3::try_new().is_some()
+    }
+
     /// Packs a row-major matrix whose rows have `input` numbers. Nothing if the processor lacks the
     /// instructions.
     pub(super) fn pack(weights: &[f32], input: usize) -> Option<Self> {

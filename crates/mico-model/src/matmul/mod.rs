@@ -53,6 +53,14 @@ impl PackedMatrix {
         Self::Dense(DenseMatrix::pack(weights, input))
     }
 
+    /// Whether this processor has a kernel for 16-bit fixed point.
+    pub(crate) fn rounds() -> bool {
+        #[cfg(target_arch = "x86_64")]
+        return FixedMatrix::runs();
+        #[cfg(not(target_arch = "x86_64"))]
+        false
+    }
+
     /// Packs a row-major matrix rounded to 16-bit fixed point, which is as close as half precision;
     /// in f32 where there is no kernel for this processor.
     pub(crate) fn fixed(weights: &[f32], input: usize) -> Self {

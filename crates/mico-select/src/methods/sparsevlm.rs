@@ -14,8 +14,8 @@ use crate::tokens::Tokens;
 const MEAN_EPS: f64 = 1e-6;
 
 /// One stage of SparseVLM. The budget is the number of tokens kept by score; the centres of the
-/// clusters merged from 30 % of the others are kept on top and stand behind the others. The random noise the authors add to
-/// densities is left out, so the result is reproducible.
+/// clusters merged from 30 % of the others are kept on top and stand behind the others. The random
+/// noise the authors add to densities is left out, so the result is reproducible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SparseVlm;
 

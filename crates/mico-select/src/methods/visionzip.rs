@@ -9,7 +9,8 @@ use crate::selector::{Context, Selector};
 use crate::settings::Settings;
 use crate::tokens::Tokens;
 
-/// VisionZip's rule. Contextual tokens stand behind the dominant ones. The CLS state the authors also keep is no patch and is not counted here.
+/// VisionZip's rule. Contextual tokens stand behind the dominant ones. The CLS state the authors also
+/// keep is no patch and is not counted here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VisionZip {
     /// How many of the budget are contextual tokens; `round(10 B / 64)` if not said.

@@ -63,6 +63,7 @@ impl Report {
         let run = Run {
             dtype: about.dtype.clone(),
             quantize: about.quantize.clone(),
+            vision: about.vision.clone(),
             threads: rayon::current_num_threads(),
             attention: about.attention.clone(),
             commit: configuration.get("commit").filter(|c| *c != "unknown").map(str::to_owned),
@@ -106,9 +107,9 @@ impl Report {
 
     /// What ran, for the head of a picture.
     pub(super) fn subtitle(&self) -> String {
-        let About { model, quantize, dtype, attention, .. } = &self.about;
+        let About { model, quantize, dtype, vision, attention, .. } = &self.about;
         format!(
-            "{model}, {} decoder, {dtype}, {attention}, {} threads, {} text tokens, {} rounds, commit {}",
+            "{model}, {} decoder, {vision} tower, {dtype}, {attention}, {} threads, {} text tokens, {} rounds, commit {}",
             quantize.as_deref().unwrap_or("dense"),
             self.configuration.get("threads").unwrap_or_default(),
             self.configuration.get("text-tokens").unwrap_or_default(),

@@ -43,6 +43,8 @@ pub(in crate::bench) struct Row {
 pub(super) struct Run {
     pub(super) dtype: String,
     pub(super) quantize: Option<String>,
+    /// Number format of the tower's and projector's matrices.
+    pub(super) vision: String,
     pub(super) threads: usize,
     pub(super) attention: String,
     pub(super) commit: Option<String>,
