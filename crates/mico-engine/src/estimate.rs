@@ -1,12 +1,12 @@
 //! A prefill that is counted, not run: token counts and FLOPs of any model shape, without weights.
 
-use mico_model::{Grid, ModelConfig};
-use mico_vision::layout::{Group, VisualLayout};
+use mico_model::ModelConfig;
+use mico_vision::layout::VisualLayout;
 use mico_vision::{RgbImage, Size};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
-use crate::flops::{self, Gflops, Head, Planned, Prefill, PruningWork};
+use crate::flops::{Gflops, Head, Planned};
 use crate::preprocess::{ImageLimits, Preprocessor, default_preprocessing};
 use crate::pruner::{Plan, Pruning};
 use crate::schedule::ModelSchedule;
@@ -77,26 +77,14 @@ impl Estimate {
             after_image: text.total - text.before.min(text.total),
         };
         let visual = planned.visual_per_block()?;
-        let tokens: Vec<usize> = visual.iter().map(|visual| visual + text.total).collect();
-        let grid = |group: &Group| Grid { rows: group.rows, columns: group.columns };
-        let grids: Vec<Grid> = self.layout.groups().iter().map(grid).collect();
-        let pruning =
-            if plan == Plan::default() { PruningWork::default() } else { planned.work()? };
-        let gflops = flops::prefill(&Prefill {
-            config: &self.config,
-            grids: &grids,
-            tokens_per_block: &tokens,
-            head,
-            pruning,
-        })?;
-        let units = if self.schedule.per_frame { grids.len().max(1) } else { 1 };
+        let units = if self.schedule.per_frame { self.layout.groups().len().max(1) } else { 1 };
         let total: usize = visual.iter().sum();
         Ok(Counted {
             visual_tokens: self.layout.len(),
             stage1_kept: plan.stage1.is_some().then(|| planned.entering()).transpose()?,
             stage2_kept: plan.cuts.last().and(visual.last().copied()),
             layer_average: total as f64 / visual.len() as f64 / units as f64,
-            gflops,
+            gflops: planned.prefill(head)?,
         })
     }
 }

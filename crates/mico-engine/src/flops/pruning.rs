@@ -1,10 +1,12 @@
 //! FLOPs of pruning itself: what a plan costs besides the tokens it saves.
 
 use mico_model::config::{DecoderConfig, VisionConfig};
-use mico_model::{Family, ModelConfig, Normalisation};
+use mico_model::{Family, Grid, ModelConfig, Normalisation};
 use mico_vision::layout::VisualLayout;
 
+use super::{Gflops, Head, Prefill, prefill};
 use crate::error::Result;
+use crate::pipeline::grids;
 use crate::pruner::{Cut, FeatureSpace, Plan, Pruner, Share, TextAttention};
 
 /// What one pick of the dense greedy does to each pair of tokens: compare, weigh, add.
@@ -103,11 +105,26 @@ impl Planned<'_> {
         Ok(blocks)
     }
 
+    /// GFLOPs of the whole prefill.
+    pub fn prefill(&self, head: Head) -> Result<Gflops> {
+        let visual = self.visual_per_block()?;
+        let tokens: Vec<usize> = visual.iter().map(|visual| visual + self.text).collect();
+        let grids: Vec<Grid> = self.images.iter().flat_map(|layout| grids(layout)).collect();
+        Ok(prefill(&Prefill {
+            config: self.config,
+            grids: &grids,
+            tokens_per_block: &tokens,
+            head,
+            pruning: self.work()?,
+        })?)
+    }
+
     /// What pruning costs.
     pub fn work(&self) -> Result<PruningWork> {
         let mut work = PruningWork { stage1: self.stage1(), ..PruningWork::default() };
         let decoder = &self.config.decoder;
-        let (mut left, entering) = (self.entering()?, self.entering()?);
+        let entering = self.entering()?;
+        let mut left = entering;
         for cut in &self.plan.cuts {
             if cut.keep >= left {
                 continue;

@@ -10,7 +10,7 @@ mod vision;
 pub(crate) use prefill::{Prefilled, Turn, Watched, prefill};
 pub(crate) use question::{Asked, question};
 pub(crate) use stage1::{Stage1, Stage1Work, stage1};
-pub(crate) use vision::{Seeing, SeenImage, see};
+pub(crate) use vision::{Seeing, SeenImage, grids, see};
 
 use candle_core::{Device, Tensor};
 use mico_select::{Rows, Selection};

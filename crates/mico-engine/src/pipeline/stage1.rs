@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use candle_core::Tensor;
 use mico_model::Model;
-use mico_select::{Merge, Rows, Selection, Tensor as Signal};
+use mico_select::{Merge, Selection, Tensor as Signal};
 
-use super::{SeenImage, arrange, check, filtered, gather};
+use super::{SeenImage, arrange, check, filtered};
 use crate::error::{Error, Result};
 use crate::layout::PromptLayout;
 use crate::pruner::{FeatureSpace, Features, PositionRule, Pruner, Stage1Plan, Stage1View};
@@ -82,12 +82,16 @@ pub(crate) fn stage1(work: &Stage1Work<'_>) -> Result<Stage1> {
             sizes[group] += 1;
         }
         groups.extend(sizes);
-        embeds.push(match &image.states {
-            Some(states) => {
-                let rows = arrange(states, &selection)?;
+        let merges_in_tower = plan.merge_in_tower && !selection.merges.is_empty();
+        let rows = match &image.states {
+            None if merges_in_tower => Some(tower_rows(image)?),
+            states => states.clone(),
+        };
+        embeds.push(match rows {
+            Some(rows) => {
+                let rows = arrange(&rows, &selection)?;
                 timed(&mut done.projecting, || project(work.model, &rows))?
             }
-            None if plan.merge_in_tower => merged_in_tower(work.model, image, &selection)?,
             None => arrange(embedded(image)?, &selection)?,
         });
         let reduced = image.deepstack.iter().map(|layer| filtered(layer, &selection));
@@ -116,17 +120,15 @@ fn choose(
     image: &SeenImage,
 ) -> Result<Selection> {
     let signals = plan.signals;
-    let in_decoder_space = signals.has(Signal::Projected)
-        || (signals.has(Signal::Features) && signals.space == FeatureSpace::Projected);
     let space = || Features::from_tensor(embedded(image)?);
-    let projected = in_decoder_space.then(space).transpose()?;
+    let projected = signals.embeddings().then(space).transpose()?;
     let features = match signals.space {
         FeatureSpace::Tower => image.features.as_ref(),
         FeatureSpace::Projected => projected.as_ref(),
     };
-    let padding: Vec<f32> = (0..image.layout.len())
-        .map(|token| f32::from(u8::from(image.layout.region(token).is_empty())))
-        .collect();
+    let shows_nothing = |token| f32::from(u8::from(image.layout.region(token).is_empty()));
+    let padding: Option<Vec<f32>> =
+        signals.has(Signal::Excluded).then(|| (0..image.layout.len()).map(shows_nothing).collect());
     let rows = [
         (Signal::Features, features),
         (Signal::Projected, projected.as_ref()),
@@ -136,7 +138,7 @@ fn choose(
     let vectors = [
         (Signal::Reliability, image.reliability.as_deref()),
         (Signal::ReliabilityShallow, image.shallow.as_deref()),
-        (Signal::Excluded, Some(padding.as_slice())),
+        (Signal::Excluded, padding.as_deref()),
     ];
     let missing = |signal: Signal| {
         let message = format!("stage1.{signal} was not observed");
@@ -171,39 +173,13 @@ fn project(model: &Model, rows: &Tensor) -> Result<Tensor> {
     model.project(rows)?.ok_or_else(missing)
 }
 
-/// Embeddings of what is left, tokens merged as the tower gives them and then projected. Tokens that
-/// took nothing in keep the embeddings they have.
-fn merged_in_tower(model: &Model, image: &SeenImage, selection: &Selection) -> Result<Tensor> {
-    let embeds = embedded(image)?;
-    let rows = embeds.dim(0)?;
-    let place = |token: &usize| {
-        let merge = selection.merges.iter().position(|merge| merge.target == *token);
-        let replaced = selection.replaced.iter().find(|replaced| replaced.position == *token);
-        match (merge, replaced) {
-            (Some(merge), _) => (rows + merge) as u32,
-            (None, Some(replaced)) => replaced.token as u32,
-            (None, None) => *token as u32,
-        }
-    };
-    let index: Vec<u32> = selection.in_sequence().iter().map(place).collect();
-    if selection.merges.is_empty() {
-        return gather(embeds, &index);
-    }
+/// The tower's vectors of an image that is projected already, to merge tokens of.
+fn tower_rows(image: &SeenImage) -> Result<Tensor> {
     let Some(features) = &image.features else {
         return Err(Error::range("stage1.features", "none", "the tower's, to merge tokens of"));
     };
-    let merged = selection.apply(&Rows::all(features.matrix()?));
-    let mut values = Vec::with_capacity(selection.merges.len() * merged.cols());
-    for merge in &selection.merges {
-        if let Ok(row) = selection.kept.binary_search(&merge.target) {
-            values.extend_from_slice(merged.row(row));
-        }
-    }
-    let shape = (selection.merges.len(), merged.cols());
-    let merged = Tensor::from_vec(values, shape, &candle_core::Device::Cpu)?;
-    let merged = merged.to_device(embeds.device())?.to_dtype(embeds.dtype())?;
-    let projected = project(model, &merged)?.to_dtype(embeds.dtype())?;
-    gather(&Tensor::cat(&[embeds, &projected], 0)?, &index)
+    let embeds = embedded(image)?;
+    Ok(features.to_tensor()?.to_device(embeds.device())?.to_dtype(embeds.dtype())?)
 }
 
 /// Joins each layer over the images.

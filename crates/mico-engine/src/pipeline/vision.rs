@@ -129,7 +129,7 @@ pub(crate) fn see(
 }
 
 /// The grids of a layout's groups, as the vision side takes them.
-fn grids(layout: &VisualLayout) -> Vec<Grid> {
+pub(crate) fn grids(layout: &VisualLayout) -> Vec<Grid> {
     let grid =
         |group: &mico_vision::layout::Group| Grid { rows: group.rows, columns: group.columns };
     layout.groups().iter().map(grid).collect()

@@ -5,7 +5,7 @@ use mico_model::config::MixerKind;
 use mico_select::round_ratio;
 use mico_vision::layout::VisualLayout;
 
-use super::groups::{below, unit};
+use super::groups::{below, check_budget, unit};
 use super::{Cut, Plan, PlanRequest, Stage2Signals, refused};
 use crate::error::{Error, Result};
 
@@ -197,6 +197,37 @@ impl SecondStage {
     }
 }
 
+/// What a method that cuts after several blocks of its own has to meet; nothing if everything stays.
+/// Refused where it is not defined, or where the caller wants another block.
+pub(super) fn several_cuts(
+    method: &'static str,
+    request: &PlanRequest<'_>,
+) -> Result<Option<Totals>> {
+    check_budget(request.budget)?;
+    let totals = Totals::of(request)?;
+    if totals.keeps_all() {
+        return Ok(None);
+    }
+    needs_attention_everywhere(method, request)?;
+    no_choice_of_block(method, request)?;
+    Ok(Some(totals))
+}
+
+/// Tokens that all `layers` blocks see together, if `tokens` enter and each of `cuts` leaves so many
+/// behind a block.
+pub(super) fn seen_by_all(
+    layers: usize,
+    tokens: usize,
+    cuts: impl IntoIterator<Item = (usize, usize)>,
+) -> usize {
+    let (mut sum, mut left, mut from) = (0, tokens, 0);
+    for (block, count) in cuts {
+        sum += left * (block - from);
+        (left, from) = (count, block);
+    }
+    sum + left * (layers - from)
+}
+
 /// Refuses a method whose authors fixed blocks that have no attention in this model.
 pub(super) fn needs_attention_everywhere(
     method: &'static str,
@@ -211,7 +242,7 @@ pub(super) fn needs_attention_everywhere(
 }
 
 /// Refuses a block of the caller's choice where the method has several.
-pub(super) fn no_choice_of_block(method: &'static str, request: &PlanRequest<'_>) -> Result<()> {
+fn no_choice_of_block(method: &'static str, request: &PlanRequest<'_>) -> Result<()> {
     match request.refine_layer {
         None => Ok(()),
         Some(block) => {

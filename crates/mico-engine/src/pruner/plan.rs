@@ -1,11 +1,10 @@
 //! What a pruner decides before it sees anything: how many tokens stay where, and what it must see.
 
 use mico_model::{ModelConfig, Normalisation, VisionTaps};
-use mico_select::Tensor;
 use mico_select::schedule::{Budget, Policy};
 use mico_vision::layout::VisualLayout;
 
-use super::signals::{FeatureSpace, Stage1Signals, Stage2Signals};
+use super::signals::{Stage1Signals, Stage2Signals};
 
 /// What a plan is made for.
 #[derive(Debug, Clone, Copy)]
@@ -89,10 +88,7 @@ impl Stage1Plan {
     /// Whether every image is chosen from without looking at its embeddings, so that only what stays
     /// has to be projected.
     pub(crate) fn selects_unprojected(&self) -> bool {
-        let looks = self.signals.has(Tensor::Projected)
-            || (self.signals.has(Tensor::Features)
-                && self.signals.space == FeatureSpace::Projected);
-        !looks && !self.shares.contains(&Share::Everything)
+        !self.signals.embeddings() && !self.shares.contains(&Share::Everything)
     }
 
     /// What the tower must be watched for, so that the signals can be shown and tokens merged.

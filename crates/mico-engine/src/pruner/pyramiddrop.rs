@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use mico_select::{Options, Selection, Settings, methods, select};
 
-use super::accounting::{Totals, needs_attention_everywhere, no_choice_of_block, over};
-use super::groups::check_budget;
+use super::accounting::{Totals, over, seen_by_all, several_cuts};
 use super::{
     Cut, Plan, PlanRequest, PositionRule, Pruner, Refinement, Stage2Signals, Stage2View,
     TextAttention, refused,
@@ -33,16 +32,6 @@ fn counts(tokens: usize, ratio: f64) -> [usize; CUTS] {
     })
 }
 
-/// Tokens all blocks see, summed.
-fn total(layers: usize, blocks: [usize; CUTS], tokens: usize, counts: [usize; CUTS]) -> usize {
-    let (mut sum, mut left, mut from) = (0, tokens, 0);
-    for (block, count) in blocks.into_iter().zip(counts) {
-        sum += left * (block - from);
-        (left, from) = (count, block);
-    }
-    sum + left * (layers - from)
-}
-
 impl PyramidDrop {
     #[allow(clippy::unnecessary_wraps, reason = "the registry's builders may fail")]
     pub(super) fn build(_: &mut Settings) -> Result<Arc<dyn Pruner>> {
@@ -60,23 +49,21 @@ impl Pruner for PyramidDrop {
     }
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
-        check_budget(request.budget)?;
-        let Totals { tokens, target } = Totals::of(request)?;
-        if target >= tokens {
+        let Some(Totals { tokens, target }) = several_cuts(self.name(), request)? else {
             return Ok(Plan::default());
-        }
-        needs_attention_everywhere(self.name(), request)?;
-        no_choice_of_block(self.name(), request)?;
+        };
         let layers = request.layers();
         let blocks = [layers / 4, layers / 2, layers * 3 / 4];
         if blocks[0] == 0 {
             let reason = format!("it cuts after three blocks, the decoder has {layers}");
             return Err(refused(self.name(), reason));
         }
+        let total =
+            |counts: [usize; CUTS]| seen_by_all(layers, tokens, blocks.into_iter().zip(counts));
         let ratio = if request.authors {
             AUTHORS_RATIO
         } else {
-            let least = total(layers, blocks, tokens, [1; CUTS]);
+            let least = total([1; CUTS]);
             if least > target * layers {
                 return Err(refused(
                     self.name(),
@@ -93,8 +80,7 @@ impl Pruner for PyramidDrop {
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..HALVINGS {
                 let middle = f64::midpoint(low, high);
-                let within =
-                    total(layers, blocks, tokens, counts(tokens, middle)) <= target * layers;
+                let within = total(counts(tokens, middle)) <= target * layers;
                 *(if within { &mut low } else { &mut high }) = middle;
             }
             low
@@ -118,7 +104,8 @@ mod tests {
     #[test]
     fn the_authors_average_is_15_of_32() {
         let blocks = [8, 16, 24];
-        let sum = total(32, blocks, 576, counts(576, AUTHORS_RATIO));
+        let cuts = blocks.into_iter().zip(counts(576, AUTHORS_RATIO));
+        let sum = seen_by_all(32, 576, cuts);
         assert_eq!(sum, 32 * 576 * 15 / 32);
     }
 }

@@ -42,6 +42,12 @@ impl Stage1Signals {
 }
 
 impl Stage1Signals {
+    /// Whether the decoder's embeddings are among them, by either name.
+    pub(crate) fn embeddings(self) -> bool {
+        let features = self.has(Tensor::Features) && self.space == FeatureSpace::Projected;
+        features || self.has(Tensor::Projected)
+    }
+
     /// What of it the tower must be watched for.
     pub(crate) fn taps(self) -> VisionTaps {
         VisionTaps {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use mico_select::{Options, Selection, Settings, methods, select};
 
-use super::accounting::{Totals, needs_attention_everywhere, no_choice_of_block, over};
-use super::groups::check_budget;
+use super::accounting::{Totals, over, seen_by_all, several_cuts};
 use super::{
     Cut, HiddenSpace, Plan, PlanRequest, PositionRule, Pruner, Refinement, Stage2Signals,
     Stage2View, TextAttention, refused,
@@ -40,14 +39,8 @@ struct Schedule {
 impl Schedule {
     /// The tokens each block sees, summed, if `keeps` are kept by score.
     fn total(&self, keeps: [usize; 3]) -> usize {
-        let mut total = 0;
-        let (mut left, mut from) = (self.tokens, 0);
-        for (block, count) in self.blocks.into_iter().zip(self.counts(keeps)) {
-            let end = block - usize::from(self.credited);
-            total += left * (end - from);
-            (left, from) = (count, end);
-        }
-        total + left * (self.layers - from)
+        let ends = self.blocks.map(|block| block - usize::from(self.credited));
+        seen_by_all(self.layers, self.tokens, ends.into_iter().zip(self.counts(keeps)))
     }
 
     /// Tokens left after each cut.
@@ -123,13 +116,9 @@ impl Pruner for SparseVlm {
     }
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
-        check_budget(request.budget)?;
-        let Totals { tokens, target } = Totals::of(request)?;
-        if target >= tokens {
+        let Some(Totals { tokens, target }) = several_cuts(self.name(), request)? else {
             return Ok(Plan::default());
-        }
-        needs_attention_everywhere(self.name(), request)?;
-        no_choice_of_block(self.name(), request)?;
+        };
         let (layers, blocks) = (request.layers(), Self::blocks(request)?);
         let schedule = Schedule { layers, blocks, tokens, credited: request.authors };
         let least = schedule.total([1; 3]);

@@ -1,8 +1,6 @@
 //! One setting's row.
 
-use mico_engine::flops::{self, Gflops, Head, Planned, Prefill};
-use mico_model::Grid;
-use mico_vision::layout::Group;
+use mico_engine::flops::{Gflops, Head, Planned};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -178,12 +176,5 @@ pub(in crate::bench) fn count(
         text,
         after_image: subject.after_image,
     };
-    let visual = planned.visual_per_block()?;
-    let tokens: Vec<usize> = visual.iter().map(|visual| visual + text).collect();
-    let grid = |group: &Group| Grid { rows: group.rows, columns: group.columns };
-    let grids: Vec<Grid> = layout.groups().iter().map(grid).collect();
-    let pruning = planned.work()?;
-    let head = Head::Last;
-    let work = Prefill { config, grids: &grids, tokens_per_block: &tokens, head, pruning };
-    Ok(flops::prefill(&work)?)
+    planned.prefill(Head::Last)
 }
