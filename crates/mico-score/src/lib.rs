@@ -1,0 +1,17 @@
+//! What the paper's benchmarks ask and what counts as right.
+//!
+//! Pure: texts and numbers in, texts and numbers out. It reads no files and knows no model.
+
+#![forbid(unsafe_code)]
+
+mod grade;
+pub mod raw;
+mod segment;
+mod track;
+
+pub use grade::Grade;
+pub use segment::Segment;
+pub use track::{Profile, Track, UnknownTrack};
+
+/// An item's named values in their canonical names, as every reader delivers and every rule reads them.
+pub type Fields = serde_json::Map<String, serde_json::Value>;
