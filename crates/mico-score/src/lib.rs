@@ -5,11 +5,13 @@
 #![forbid(unsafe_code)]
 
 mod grade;
+mod prompt;
 pub mod raw;
 mod segment;
 mod track;
 
 pub use grade::Grade;
+pub use prompt::{GroundingPrompt, PromptError, max_new_tokens, segments};
 pub use segment::Segment;
 pub use track::{Profile, Track, UnknownTrack};
 
