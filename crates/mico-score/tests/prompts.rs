@@ -1,5 +1,7 @@
 //! Prompts against those the public toolkits build.
 
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
 use mico_score::{Fields, Profile, PromptError, Segment, Track, raw, segments};
 use serde_json::{Value, json};
 
@@ -178,12 +180,12 @@ fn tasks_of_lmms_eval_use_their_own_settings_when_none_are_given() {
 }
 
 /// Fields of an item.
-fn fields(value: Value) -> Fields {
+fn fields(value: &Value) -> Fields {
     value.as_object().unwrap().clone()
 }
 
 /// The only text of a prompt of an item with one image.
-fn said(track: Track, profile: Profile, item: Value) -> String {
+fn said(track: Track, profile: Profile, item: &Value) -> String {
     let found = segments(track, profile, &fields(item), 1).unwrap();
     assert_eq!(found[0], Segment::Image(0), "{track}");
     match &found[1..] {
@@ -230,21 +232,21 @@ fn items_in_canonical_fields_are_asked_as_their_raw_rows_are() {
         ),
     ];
     for (track, profile, item, expected) in cases {
-        assert_eq!(said(track, profile, item.clone()), expected, "{track} {}", profile.name());
+        assert_eq!(said(track, profile, item), expected, "{track} {}", profile.name());
     }
     let tokens = json!({"question": "What?", "ocr_tokens": ["a", "b"]});
     assert_eq!(
-        said(Track::TextVqa, Profile::Llava, tokens.clone()),
+        said(Track::TextVqa, Profile::Llava, &tokens),
         format!("What?\nReference OCR token: a, b\n{short}")
     );
-    assert_eq!(said(Track::TextVqa, Profile::Lmms, tokens), format!("What?\n{short}"));
+    assert_eq!(said(Track::TextVqa, Profile::Lmms, &tokens), format!("What?\n{short}"));
 }
 
 #[test]
 fn a_ready_prompt_is_used_as_it_stands_by_llava_only() {
     let item = json!({"question": "Is it?", "prompt": "Is it?\nBe brief."});
-    assert_eq!(said(Track::Gqa, Profile::Llava, item.clone()), "Is it?\nBe brief.");
-    let other = said(Track::Gqa, Profile::VlmEvalKit, item);
+    assert_eq!(said(Track::Gqa, Profile::Llava, &item), "Is it?\nBe brief.");
+    let other = said(Track::Gqa, Profile::VlmEvalKit, &item);
     assert_eq!(other, "Is it?\nAnswer the question using a single word or phrase.");
 }
 
@@ -255,13 +257,13 @@ fn boxes_are_asked_for_in_the_words_of_the_family() {
         "Please provide the bounding box coordinate of the region this sentence describes:";
     let qwen = "Locate every object that matches the description \"the dog\" in the image. Report bbox coordinates in JSON format.";
     for track in [Track::RefCoco, Track::RefCocoPlus, Track::RefCocoG, Track::GrefCoco] {
-        assert_eq!(said(track, Profile::VlmEvalKit, item.clone()), qwen);
-        let internvl = said(track, Profile::InternVl, item.clone());
+        assert_eq!(said(track, Profile::VlmEvalKit, &item), qwen);
+        let internvl = said(track, Profile::InternVl, &item);
         assert_eq!(internvl, format!("{region} <ref>the dog</ref>"));
-        assert_eq!(said(track, Profile::Llava, item.clone()), format!("{region} the dog"));
-        assert!(said(track, Profile::Lmms, item.clone()).ends_with(&format!("{region} the dog")));
+        assert_eq!(said(track, Profile::Llava, &item), format!("{region} the dog"));
+        assert!(said(track, Profile::Lmms, &item).ends_with(&format!("{region} the dog")));
         let table = json!({"expression": "the dog", "question": "Where is it?"});
-        assert_eq!(said(track, Profile::VlmEvalKit, table), "Where is it?");
+        assert_eq!(said(track, Profile::VlmEvalKit, &table), "Where is it?");
     }
 }
 
@@ -269,7 +271,7 @@ fn boxes_are_asked_for_in_the_words_of_the_family() {
 fn videos_are_asked_about_in_one_way_by_all() {
     let item = json!({"question": "What next?", "candidates": ["Ran.", "Sat."]});
     for (_, profile) in Profile::ALL {
-        let text = said(Track::MvBench, profile, item.clone());
+        let text = said(Track::MvBench, profile, &item);
         assert_eq!(
             text,
             "Question:What next?\nOption:\n(A) Ran.\n(B) Sat.\nOnly give the best option.\n"
@@ -279,7 +281,7 @@ fn videos_are_asked_about_in_one_way_by_all() {
 
 #[test]
 fn images_of_mmmu_stand_where_the_profile_wants_them() {
-    let item = fields(json!({
+    let item = fields(&json!({
         "question": "<image 2> or <image 1>?", "question_type": "multiple-choice",
         "choices": {"A": "x", "B": "y"}, "answer": "A",
     }));
