@@ -4,13 +4,16 @@
 
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod grade;
 mod metric;
 mod prompt;
 pub mod raw;
 mod segment;
+pub mod table;
 mod track;
 
+pub use aggregate::{Acc, Suite};
 pub use grade::Grade;
 pub use metric::{Marked, Metric, Prepared};
 pub use prompt::{GroundingPrompt, PromptError, max_new_tokens, segments};
