@@ -148,7 +148,7 @@ fn tasks_of_lmms_eval_use_their_own_settings_when_none_are_given() {
         (
             "mmbench_cn",
             json!({"question": "Which?", "hint": "nan", "A": "x", "B": null}),
-            "Which? There are several options:\nA. x\n\n请直接使用所提供的选项字母作为答案回答。"
+            "nan Which? There are several options:\nA. x\n\n请直接使用所提供的选项字母作为答案回答。"
                 .to_owned(),
         ),
         (
