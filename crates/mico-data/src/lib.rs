@@ -8,3 +8,6 @@
 mod sample;
 
 pub use sample::{Sample, Visual};
+
+mod stub;
+pub use stub::*;

@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod grade;
+mod judge;
 mod metric;
 mod prompt;
 pub mod raw;
@@ -15,6 +16,7 @@ mod track;
 
 pub use aggregate::{Acc, Suite};
 pub use grade::Grade;
+pub use judge::{Judge, Rules};
 pub use metric::{Marked, Metric, Prepared};
 pub use prompt::{GroundingPrompt, PromptError, max_new_tokens, segments};
 pub use segment::Segment;
