@@ -15,6 +15,7 @@ pub mod literal;
 mod llava;
 mod missing;
 mod names;
+mod predictions;
 mod sample;
 mod samples;
 mod shards;
@@ -22,5 +23,6 @@ mod tsv;
 
 pub use dataset::{Dataset, Layout, open, open_as};
 pub use error::{Damaged, Error};
+pub use predictions::{Form, Prediction, Predictions, predictions};
 pub use sample::{Sample, Visual};
 pub use samples::Samples;

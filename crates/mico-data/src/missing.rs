@@ -8,7 +8,7 @@ const WORDS: [&str; 19] = [
 ];
 
 /// Whether a cell counts as empty.
-pub fn is_missing(cell: &[u8]) -> bool {
+pub(crate) fn is_missing(cell: &[u8]) -> bool {
     cell.len() <= 8 && WORDS.iter().any(|word| word.as_bytes() == cell)
 }
 

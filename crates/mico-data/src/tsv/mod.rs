@@ -13,9 +13,10 @@ use crate::error::shown;
 use crate::fields::gold_texts;
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
-use images::{Images, index_key};
+use images::Images;
+pub(crate) use images::index_key;
 use row::Content;
-pub(crate) use table::Table;
+pub(crate) use table::{Table, column_name};
 
 /// A table as a stream of samples.
 pub(crate) struct TsvSource {

@@ -197,7 +197,7 @@ impl Table {
 }
 
 /// Lower-cased, except that a single letter is an option's name.
-fn column_name(name: &str) -> String {
+pub(crate) fn column_name(name: &str) -> String {
     if name.len() == 1 { name.to_owned() } else { name.to_lowercase() }
 }
 
