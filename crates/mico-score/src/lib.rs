@@ -6,7 +6,9 @@
 
 mod grade;
 pub mod raw;
+pub mod rules;
 mod segment;
+pub mod text;
 mod track;
 
 pub use grade::Grade;
