@@ -22,7 +22,13 @@ mod tests {
 
     #[test]
     fn code_points_are_counted() {
-        let cases = [("cot", "cat", 1), ("", "abc", 3), ("kitten", "sitting", 3), ("狗", "猫", 1), ("", "", 0)];
+        let cases = [
+            ("cot", "cat", 1),
+            ("", "abc", 3),
+            ("kitten", "sitting", 3),
+            ("狗", "猫", 1),
+            ("", "", 0),
+        ];
         for (a, b, distance) in cases {
             assert_eq!(levenshtein(a, b), distance);
             assert_eq!(levenshtein(b, a), distance);

@@ -25,7 +25,9 @@ pub enum Literal {
 
 /// Why a cell is no literal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("character {at} of a list literal: {what}, accepted: quoted texts, numbers, True, False, None and lists of them")]
+#[error(
+    "character {at} of a list literal: {what}, accepted: quoted texts, numbers, True, False, None and lists of them"
+)]
 pub struct LiteralError {
     /// The place, from 1.
     pub at: usize,
@@ -197,7 +199,8 @@ impl Reader {
 
     fn word(&mut self) -> Result<Literal, LiteralError> {
         let start = self.at;
-        while self.peek().is_some_and(|c| !is_space(c) && !matches!(c, ',' | ']' | ')' | '[' | '(')) {
+        while self.peek().is_some_and(|c| !is_space(c) && !matches!(c, ',' | ']' | ')' | '[' | '('))
+        {
             self.at += 1;
         }
         let word: String = self.chars[start..self.at].iter().collect();

@@ -76,7 +76,10 @@ mod tests {
             assert_eq!(float(text), Some(value), "{text:?}");
         }
         assert!(float("NaN").is_some_and(f64::is_nan));
-        for text in ["", " ", ".", "1 2", "1,000", "_1", "1_", "1__0", "1_.0", "0x10", "e5", "1e", "½", "²", "--1", "5%"] {
+        for text in [
+            "", " ", ".", "1 2", "1,000", "_1", "1_", "1__0", "1_.0", "0x10", "e5", "1e", "½", "²",
+            "--1", "5%",
+        ] {
             assert_eq!(float(text), None, "{text:?}");
         }
     }
@@ -101,7 +104,14 @@ mod tests {
 
     #[test]
     fn rounding_follows_the_binary_value() {
-        let cases = [(2.675, 2.67), (0.125, 0.12), (0.375, 0.38), (0.625, 0.62), (0.333, 0.33), (-1.005, -1.0)];
+        let cases = [
+            (2.675, 2.67),
+            (0.125, 0.12),
+            (0.375, 0.38),
+            (0.625, 0.62),
+            (0.333, 0.33),
+            (-1.005, -1.0),
+        ];
         for (value, rounded) in cases {
             assert_eq!(round(value, 2), rounded, "{value}");
         }
