@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod grade;
+mod judge;
 pub mod raw;
 pub mod rules;
 mod segment;
@@ -12,6 +13,7 @@ pub mod text;
 mod track;
 
 pub use grade::Grade;
+pub use judge::{Boxes, Judge, JudgeError, Predictions, Reader, RuleError, Rules};
 pub use segment::Segment;
 pub use track::{Profile, Track, UnknownTrack};
 
