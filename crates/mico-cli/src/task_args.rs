@@ -41,7 +41,7 @@ pub(crate) struct TaskArgs {
     /// parquet.
     #[arg(long, env = "MICO_DATA", value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
-    /// The files' layout: vlmevalkit, llava or parquet; whichever is there unless given.
+    /// The files' layout: vlmevalkit, llava, parquet or coco; whichever is there unless given.
     #[arg(long, env = "MICO_LAYOUT", value_name = "NAME", value_parser = layout)]
     pub(crate) layout: Option<Layout>,
     /// Whose prompts and scoring rules: llava, vlmevalkit, internvl, qwen2vl-custom, qwen3vl-custom or
@@ -71,16 +71,9 @@ pub(crate) struct TaskArgs {
     pub(crate) max_frames: u64,
 }
 
-fn layout(text: &str) -> Result<Layout, String> {
-    let known = [
-        ("vlmevalkit", Layout::VlmEvalKit),
-        ("llava", Layout::LlavaFolder),
-        ("parquet", Layout::Parquet),
-    ];
-    let found = known.iter().find(|(name, _)| *name == text);
-    found
-        .map(|(_, layout)| *layout)
-        .ok_or_else(|| format!("accepted: {}", known.map(|(name, _)| name).join(", ")))
+pub(crate) fn layout(text: &str) -> Result<Layout, String> {
+    let found = Layout::ALL.into_iter().find(|layout| layout.name() == text);
+    found.ok_or_else(|| format!("accepted: {}", Layout::ALL.map(Layout::name).join(", ")))
 }
 
 pub(crate) fn profile(text: &str) -> Result<Profile, String> {

@@ -49,7 +49,7 @@ impl TrackSpec {
         match &self.scoring {
             Scoring::Scenes { scorer } => scorer.name().to_owned(),
             Scoring::Benchmark { .. } => {
-                self.judge().map_or_else(String::new, |judge| judge.rule_name().to_owned())
+                self.judge().map_or_else(String::new, |judge| judge.rule_name())
             }
         }
     }

@@ -10,13 +10,15 @@ mod judge;
 mod metric;
 mod prompt;
 pub mod raw;
+pub mod rules;
 mod segment;
 pub mod table;
+pub mod text;
 mod track;
 
 pub use aggregate::{Acc, Suite};
 pub use grade::Grade;
-pub use judge::{Judge, Rules};
+pub use judge::{Boxes, Judge, JudgeError, Predictions, Reader, RuleError, Rules};
 pub use metric::{Marked, Metric, Prepared};
 pub use prompt::{GroundingPrompt, PromptError, max_new_tokens, segments};
 pub use segment::Segment;

@@ -111,7 +111,10 @@ impl Iterator for Reading<'_> {
         }
         let damaged = |reason: String| Damaged { track: spec.name.clone(), reason };
         let sample = self.samples.next();
-        dropped.store(usize::try_from(self.samples.dropped()).unwrap_or(usize::MAX), Ordering::Relaxed);
+        dropped.store(
+            usize::try_from(self.samples.dropped()).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
         let sample = match sample? {
             Ok(sample) => sample,
             Err(error) => return Some(Err(damaged(error.to_string()))),
