@@ -125,7 +125,8 @@ fn name(expression: &Expression, sentence: usize) -> String {
 impl CocoSource {
     fn sample(&self, expression: &Expression, sentence: usize) -> Result<Sample, String> {
         let image = self.images.get(&expression.image_id);
-        let image = image.ok_or_else(|| format!("no image {} in {INSTANCES}", expression.image_id))?;
+        let image =
+            image.ok_or_else(|| format!("no image {} in {INSTANCES}", expression.image_id))?;
         let ids = match &expression.ann_id {
             OneOrMore::One(id) => std::slice::from_ref(id),
             OneOrMore::More(ids) => ids,
@@ -144,9 +145,10 @@ impl CocoSource {
         fields.insert("height".into(), json!(image.height));
         fields.insert("split".into(), json!(expression.split));
         let names = [Some(&image.file_name), expression.file_name.as_ref()];
-        let mut places = names.into_iter().flatten().flat_map(|name| {
-            self.folders.iter().map(move |folder| folder.join(name))
-        });
+        let mut places = names
+            .into_iter()
+            .flatten()
+            .flat_map(|name| self.folders.iter().map(move |folder| folder.join(name)));
         let path = places.find(|place| place.is_file()).ok_or_else(|| {
             let first = self.folders.first().map(|f| f.join(&image.file_name));
             format!("no image file {}", shown(&first.unwrap_or_default()))

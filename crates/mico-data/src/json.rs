@@ -82,11 +82,14 @@ impl Lines {
                         continue;
                     }
                     let read = serde_json::from_slice::<Fields>(line);
-                    return Some(read.map_err(|e| self.damaged(None, format!("not a JSON object: {e}"))));
+                    return Some(
+                        read.map_err(|e| self.damaged(None, format!("not a JSON object: {e}"))),
+                    );
                 }
                 Err(error) => {
                     self.ended = true;
-                    let reason = format!("cannot be read: {error}; the rest of the file is not read");
+                    let reason =
+                        format!("cannot be read: {error}; the rest of the file is not read");
                     return Some(Err(self.damaged(None, reason)));
                 }
             }

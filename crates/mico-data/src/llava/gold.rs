@@ -49,16 +49,15 @@ impl TextVqa {
     pub(super) fn read(path: &Path) -> Result<Self, Error> {
         let file: TextVqaFile = json::read(path)?;
         let items = file.data.into_iter();
-        Ok(Self(
-            items.map(|i| ((i.image_id, i.question.to_lowercase()), i.answers)).collect(),
-        ))
+        Ok(Self(items.map(|i| ((i.image_id, i.question.to_lowercase()), i.answers)).collect()))
     }
 
     pub(super) fn find(&self, image: &str, question: &str) -> Result<&[String], String> {
         let key = (image.to_owned(), question.to_lowercase());
-        self.0.get(&key).map(Vec::as_slice).ok_or_else(|| {
-            format!("no gold for question '{}' about this image", excerpt(question))
-        })
+        self.0
+            .get(&key)
+            .map(Vec::as_slice)
+            .ok_or_else(|| format!("no gold for question '{}' about this image", excerpt(question)))
     }
 }
 

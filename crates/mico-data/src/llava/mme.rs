@@ -8,8 +8,12 @@ use crate::Error;
 use crate::error::excerpt;
 
 /// Folders the release is unpacked to, relative to `MME`.
-pub(super) const RELEASES: [&str; 4] =
-    ["MME_Benchmark_release_version/MME_Benchmark", "MME_Benchmark_release_version", "MME_Benchmark", ""];
+pub(super) const RELEASES: [&str; 4] = [
+    "MME_Benchmark_release_version/MME_Benchmark",
+    "MME_Benchmark_release_version",
+    "MME_Benchmark",
+    "",
+];
 
 /// Category folders of the release hold text files here or directly.
 const ANSWERS: &str = "questions_answers_YN";
@@ -72,19 +76,27 @@ impl Answers {
         for path in files {
             let size = std::fs::metadata(path).map_err(|e| Error::io(path, &e))?.len();
             if size > FILE_LIMIT {
-                return Err(Error::format(path, format!("{size} bytes, at most {FILE_LIMIT} accepted")));
+                return Err(Error::format(
+                    path,
+                    format!("{size} bytes, at most {FILE_LIMIT} accepted"),
+                ));
             }
             let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
-            let text = String::from_utf8(bytes).map_err(|_| Error::format(path, "not UTF-8 text"))?;
+            let text =
+                String::from_utf8(bytes).map_err(|_| Error::format(path, "not UTF-8 text"))?;
             let parent = path.parent();
             let inner = parent.filter(|p| p.file_name().is_some_and(|n| n == ANSWERS));
             let category = inner.and_then(Path::parent).or(parent).and_then(Path::file_name);
             let category = category.map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-            let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+            let name =
+                path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
             for line in text.lines().map(str::trim_end).filter(|line| !line.is_empty()) {
                 let Some((question, answer)) = line.rsplit_once('\t') else {
                     let line = excerpt(line);
-                    return Err(Error::format(path, format!("'{line}' is not question TAB answer")));
+                    return Err(Error::format(
+                        path,
+                        format!("'{line}' is not question TAB answer"),
+                    ));
                 };
                 let key = (category.clone(), stem(&name).to_owned(), bare(question).to_owned());
                 gold.insert(key, answer.trim().to_owned());

@@ -13,9 +13,9 @@ use std::path::{Path, PathBuf};
 
 use mico_score::Track;
 
+use crate::Error;
 use crate::samples::Samples;
 use crate::tsv::TsvSource;
-use crate::Error;
 use source::LlavaSource;
 
 /// Where things are looked for, relative to a track's own folder.
@@ -48,12 +48,9 @@ fn place(track: Track) -> Option<Place> {
             &[&["TextVQA_0.5.1_val.json"]],
             &["train_images", "images", "train_val_images/train_images"],
         ),
-        Track::Pope => place(
-            "pope",
-            "llava_pope_test.jsonl",
-            &[],
-            &["val2014", "coco/val2014", "images"],
-        ),
+        Track::Pope => {
+            place("pope", "llava_pope_test.jsonl", &[], &["val2014", "coco/val2014", "images"])
+        }
         Track::Mme => place("MME", "llava_mme.jsonl", &[], &[]),
         Track::MmbenchEn => place("mmbench", "mmbench_dev_20230712.tsv", &[], &[]),
         Track::MmbenchCn => place("mmbench_cn", "mmbench_dev_cn_20231003.tsv", &[], &[]),

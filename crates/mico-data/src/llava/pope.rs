@@ -83,12 +83,12 @@ impl Labels {
         let place = self.used.entry(category.to_owned()).or_default();
         let label = self.categories.get(category).and_then(|labels| labels.get(*place));
         *place += 1;
-        let label = label.ok_or_else(|| format!("no label for category '{}'", excerpt(category)))?;
+        let label =
+            label.ok_or_else(|| format!("no label for category '{}'", excerpt(category)))?;
         match &label.image {
-            Some(about) if about != image => Err(format!(
-                "label {place} of its category is about image '{}'",
-                excerpt(about)
-            )),
+            Some(about) if about != image => {
+                Err(format!("label {place} of its category is about image '{}'", excerpt(about)))
+            }
             _ => Ok(label.label.clone()),
         }
     }

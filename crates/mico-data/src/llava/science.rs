@@ -143,7 +143,13 @@ impl Source for Science {
                 Ok(None) => {}
                 Err(reason) => {
                     let (file, row) = (self.file.clone(), self.row);
-                    return Some(Err(Damaged { file, row, index: as_text(&record.id), lost: 1, reason }));
+                    return Some(Err(Damaged {
+                        file,
+                        row,
+                        index: as_text(&record.id),
+                        lost: 1,
+                        reason,
+                    }));
                 }
             }
         }

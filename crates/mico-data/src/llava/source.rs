@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use mico_score::{Fields, Track};
 use serde_json::{Value, json};
 
+use super::Folder;
 use super::gold::{Gqa, Seed, TextVqa};
 use super::mme::{self, Answers};
 use super::pope::Labels;
-use super::Folder;
 use crate::error::excerpt;
 use crate::ids::Ids;
 use crate::json::{Lines, as_text};
@@ -107,7 +107,9 @@ impl LlavaSource {
                 fields.insert("image".into(), json!(asked.image));
             }
             Gold::Seed(gold) => {
-                if asked.question_id.starts_with('v') || !gold.put(&asked.question_id, &mut fields)? {
+                if asked.question_id.starts_with('v')
+                    || !gold.put(&asked.question_id, &mut fields)?
+                {
                     return Ok(None);
                 }
             }

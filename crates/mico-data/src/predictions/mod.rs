@@ -77,8 +77,10 @@ impl Predictions {
                 }
             }
             Form::SampleLog => match field("doc_id") {
-                Some(id) => by_id(&id).first().and_then(row),
-                None => self.rows.iter().find(|p| logged_id(&p.fields).as_ref() == Some(&sample.id)),
+                Some(id) => by_id(&id).first().and_then(row).filter(|p| agrees(p, sample)),
+                None => {
+                    self.rows.iter().find(|p| logged_id(&p.fields).as_ref() == Some(&sample.id))
+                }
             },
         }
     }
@@ -90,10 +92,30 @@ fn prompt(fields: &Fields) -> Option<String> {
     Some(text.replace("<image>", "").trim().to_owned())
 }
 
+/// Whether a logged document can be the sample: numbers start anew in every split, so a log of another one
+/// would fit by number alone.
+fn agrees(prediction: &Prediction, sample: &Sample) -> bool {
+    let Some(document) = prediction.fields.get("doc").and_then(Value::as_object) else {
+        return true;
+    };
+    let asked = |name: &str| sample.fields.get(name).and_then(Value::as_str);
+    // A document of RefCOCO asks one fixed question; its expression is the answer.
+    let (logged, own) = match asked("expression") {
+        Some(expression) => (document.get("answer"), Some(expression)),
+        None => (document.get("question"), asked("question")),
+    };
+    match (logged.and_then(Value::as_str), own) {
+        (Some(logged), Some(own)) => logged == own,
+        _ => true,
+    }
+}
+
 /// The id in a logged document.
 fn logged_id(fields: &Fields) -> Option<String> {
     let document = fields.get("doc")?.as_object()?;
-    ["index", "question_id", "questionId", "id"].iter().find_map(|name| document.get(*name).and_then(as_text))
+    ["index", "question_id", "questionId", "id"]
+        .iter()
+        .find_map(|name| document.get(*name).and_then(as_text))
 }
 
 /// Reads a file of predictions: `.xlsx`, `.tsv`, `.csv`, `.json` (a list of objects) or `.jsonl`. What the
@@ -108,7 +130,8 @@ pub fn predictions(path: &Path) -> Result<Predictions, Error> {
         Some("jsonl" | "ndjson") => lines(path)?,
         other => {
             let found = excerpt(other.unwrap_or("none"));
-            let reason = format!("file ending is {found}: accepted are xlsx, tsv, csv, json, jsonl");
+            let reason =
+                format!("file ending is {found}: accepted are xlsx, tsv, csv, json, jsonl");
             return Err(Error::format(path, reason));
         }
     };
@@ -119,7 +142,9 @@ fn table(path: &Path, delimiter: u8) -> Result<Vec<Fields>, Error> {
     let mut table = Table::open(path, delimiter)?;
     let mut rows = Vec::new();
     while let Some(row) = table.read() {
-        row.map_err(|damaged| Error::format(path, format!("row {}: {}", damaged.row, damaged.reason)))?;
+        row.map_err(|damaged| {
+            Error::format(path, format!("row {}: {}", damaged.row, damaged.reason))
+        })?;
         let mut fields = Fields::new();
         for (number, name) in table.columns().iter().enumerate() {
             let cell = table.raw(number);
@@ -222,7 +247,9 @@ fn read(form: Form, mut fields: Fields) -> Result<Prediction, String> {
     let said = fields.get(text).or_else(|| fields.get("resps").filter(|_| form == Form::SampleLog));
     let said = said.ok_or_else(|| format!("'{text}' is missing"))?;
     let text = reply(said, 0).ok_or_else(|| format!("'{text}' is no text"))?;
-    fields.retain(|name, value| name != "image" || value.as_str().is_none_or(|t| t.len() <= IMAGE_CELL));
+    fields.retain(|name, value| {
+        name != "image" || value.as_str().is_none_or(|t| t.len() <= IMAGE_CELL)
+    });
     let id = if form == Form::Table { index(&name) } else { name };
     Ok(Prediction { id, text, fields })
 }
@@ -237,7 +264,9 @@ fn index(text: &str) -> String {
 fn reply(value: &Value, depth: usize) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
-        Value::Array(items) if depth < 4 => items.first().map_or(Some(String::new()), |v| reply(v, depth + 1)),
+        Value::Array(items) if depth < 4 => {
+            items.first().map_or(Some(String::new()), |v| reply(v, depth + 1))
+        }
         Value::Bool(true) => Some("True".into()),
         Value::Bool(false) => Some("False".into()),
         other => as_text(other),

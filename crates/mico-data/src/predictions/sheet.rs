@@ -34,8 +34,11 @@ pub(super) fn rows(path: &Path) -> Result<Vec<Fields>, Error> {
 fn objects(path: &Path, range: &Range<Data>) -> Result<Vec<Fields>, Error> {
     let mut rows = range.rows();
     let header = rows.next().ok_or_else(|| Error::format(path, "the first sheet is empty"))?;
-    let names: Vec<String> = header.iter().map(|cell| crate::tsv::column_name(&plain(cell))).collect();
-    if let Some(twice) = names.iter().enumerate().find(|(n, name)| names.iter().take(*n).any(|o| o == *name)) {
+    let names: Vec<String> =
+        header.iter().map(|cell| crate::tsv::column_name(&plain(cell))).collect();
+    if let Some(twice) =
+        names.iter().enumerate().find(|(n, name)| names.iter().take(*n).any(|o| o == *name))
+    {
         let name = crate::error::excerpt(twice.1);
         return Err(Error::format(path, format!("two columns are named '{name}'")));
     }

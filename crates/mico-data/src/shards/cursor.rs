@@ -118,7 +118,8 @@ impl Cursor {
     /// Goes to a row counted from 1.
     pub(super) fn seek(&mut self, row: u64) {
         let (mut group, mut before) = (0, 0);
-        while row > before + self.rows_of(group) && group < self.reader.metadata().num_row_groups() {
+        while row > before + self.rows_of(group) && group < self.reader.metadata().num_row_groups()
+        {
             before += self.rows_of(group);
             group += 1;
         }
@@ -143,7 +144,9 @@ impl Cursor {
             let is_named = parts.first().is_some_and(|part| part == name);
             let is_list = column.max_rep_level() > 0;
             match inner {
-                Some(inner) => is_named && parts.len() > 1 && parts.last().is_some_and(|p| p == inner),
+                Some(inner) => {
+                    is_named && parts.len() > 1 && parts.last().is_some_and(|p| p == inner)
+                }
                 None => is_named && (parts.len() == 1 || is_list),
             }
         })
@@ -170,10 +173,8 @@ impl Cursor {
             return Err("lists inside lists are not accepted".into());
         }
         let is_list = descriptor.max_rep_level() == 1;
-        let element_definition =
-            if is_list { descriptor.repeated_ancestor_def_level() } else { 0 };
-        let reader =
-            guarded(|| self.reader.get_row_group(self.group)?.get_column_reader(column))?;
+        let element_definition = if is_list { descriptor.repeated_ancestor_def_level() } else { 0 };
+        let reader = guarded(|| self.reader.get_row_group(self.group)?.get_column_reader(column))?;
         let max_definition = descriptor.max_def_level();
         Ok(Leaf { reader, position: 0, max_definition, element_definition })
     }

@@ -45,10 +45,12 @@ impl ImageTable {
             return Ok(bytes.clone());
         }
         let place = self.places.get(id).copied();
-        let (file, row) = place.ok_or_else(|| format!("no image '{}' in the table", excerpt(id)))?;
+        let (file, row) =
+            place.ok_or_else(|| format!("no image '{}' in the table", excerpt(id)))?;
         let mut cursor = match self.cursor.take() {
             Some((open, cursor)) if open == file => cursor,
-            _ => Cursor::open(self.files.get(file).ok_or("no such file")?).map_err(|e| e.to_string())?,
+            _ => Cursor::open(self.files.get(file).ok_or("no such file")?)
+                .map_err(|e| e.to_string())?,
         };
         cursor.seek(row);
         let stored = Row(&mut cursor).pictures("image");

@@ -4,7 +4,9 @@ use mico_score::{Fields, Track};
 use serde_json::{Map, Value, json};
 
 use super::row::{Failure, Row};
-use crate::fields::{check_letter, choices, gold_texts, letter, mmmu_subject, put, put_mmmu_answer};
+use crate::fields::{
+    check_letter, choices, gold_texts, letter, mmmu_subject, put, put_mmmu_answer,
+};
 use crate::literal;
 
 /// Rows of one circular group of MMBench differ by multiples of this.

@@ -43,9 +43,8 @@ impl Shards {
             let mut all = Vec::new();
             walk(&dir, 0, &mut all);
             all.sort();
-            let (image_files, tables): (Vec<_>, Vec<_>) = all
-                .into_iter()
-                .partition(|path| track == Track::Gqa && is_image_table(path, &dir));
+            let (image_files, tables): (Vec<_>, Vec<_>) =
+                all.into_iter().partition(|path| track == Track::Gqa && is_image_table(path, &dir));
             let files = select(tables, &dir, names.parts, names.splits);
             if files.is_empty() {
                 continue;
@@ -54,8 +53,7 @@ impl Shards {
                 let reason = "no table of images: looked for a folder testdev_balanced_images";
                 return Err(Error::format(&dir, reason));
             }
-            let image_files =
-                select(image_files, &dir, &["testdev_balanced_images"], &["testdev"]);
+            let image_files = select(image_files, &dir, &["testdev_balanced_images"], &["testdev"]);
             return Ok(Some(Self { track, dir, files, image_files }));
         }
         Ok(None)
@@ -92,7 +90,10 @@ fn candidates(root: &Path, names: &[&str]) -> Vec<PathBuf> {
     let is_called = |path: &PathBuf, name: &str| {
         path.file_name().is_some_and(|own| own.to_string_lossy().eq_ignore_ascii_case(name))
     };
-    names.iter().flat_map(|name| entries.iter().filter(move |p| is_called(p, name)).cloned()).collect()
+    names
+        .iter()
+        .flat_map(|name| entries.iter().filter(move |p| is_called(p, name)).cloned())
+        .collect()
 }
 
 fn walk(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) {
@@ -146,9 +147,15 @@ mod tests {
     fn the_tracks_files_are_chosen_among_all() {
         let dir = Path::new("d");
         let paths = |names: &[&str]| names.iter().map(|n| dir.join(n)).collect::<Vec<_>>();
-        let all = paths(&["cc/test-0.parquet", "cn/dev-0.parquet", "en/dev-0.parquet", "en/test-0.parquet"]);
+        let all = paths(&[
+            "cc/test-0.parquet",
+            "cn/dev-0.parquet",
+            "en/dev-0.parquet",
+            "en/test-0.parquet",
+        ]);
         assert_eq!(select(all, dir, &["en"], &["dev"]), paths(&["en/dev-0.parquet"]));
-        let all = paths(&["testA-0.parquet", "testB-0.parquet", "train-0.parquet", "val-0.parquet"]);
+        let all =
+            paths(&["testA-0.parquet", "testB-0.parquet", "train-0.parquet", "val-0.parquet"]);
         let kept = paths(&["val-0.parquet", "testA-0.parquet", "testB-0.parquet"]);
         assert_eq!(select(all, dir, &[], &["val", "testA", "testB"]), kept);
         let all = paths(&["a.parquet", "b.parquet"]);

@@ -62,7 +62,9 @@ impl Row<'_> {
     pub(super) fn integer(&mut self, name: &str) -> Read<i64> {
         let text = self.need(name)?;
         let number = text.trim().trim_end_matches(".0").parse();
-        number.map_err(|_| format!("{name} is '{}', a whole number is expected", excerpt(&text)).into())
+        number.map_err(|_| {
+            format!("{name} is '{}', a whole number is expected", excerpt(&text)).into()
+        })
     }
 
     /// A list of texts; a single text is a list of one.

@@ -21,7 +21,8 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
         (start > 0).then_some(())?;
         let marker = rest.get(start)?;
         let segment = rest.get(start + 1..)?;
-        let number = |at: usize| Some(u16::from_be_bytes(segment.get(at..at + 2)?.try_into().ok()?));
+        let number =
+            |at: usize| Some(u16::from_be_bytes(segment.get(at..at + 2)?.try_into().ok()?));
         // The frame headers; C4, C8 and CC are tables that lie among them.
         if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
             return Some((number(5)?.into(), number(3)?.into()));

@@ -125,7 +125,10 @@ impl Images {
             go(finder, start)?;
             return match finder.read() {
                 Some(Ok(())) => Ok(()),
-                _ => Err(format!("its image is that of row {}, which cannot be read", excerpt(target))),
+                _ => Err(format!(
+                    "its image is that of row {}, which cannot be read",
+                    excerpt(target)
+                )),
             };
         }
         if !self.finished {

@@ -80,8 +80,7 @@ impl TsvSource {
         let (visuals, owner) = match (self.image, &path) {
             (Some(image), _) => {
                 let columns = (self.index, image);
-                let (images, owner) =
-                    self.images.of(&self.table, &id, columns).map_err(fault)?;
+                let (images, owner) = self.images.of(&self.table, &id, columns).map_err(fault)?;
                 (images.into_iter().map(Visual::Encoded).collect(), owner)
             }
             (None, Some(path)) => (self.localised(path).map_err(fault)?, id.clone()),

@@ -92,10 +92,14 @@ impl Table {
         let mut names = Vec::new();
         let mut seen = BTreeSet::new();
         for cell in &self.record {
-            let name = std::str::from_utf8(cell).map_err(|_| fail("the header is not UTF-8 text"))?;
+            let name =
+                std::str::from_utf8(cell).map_err(|_| fail("the header is not UTF-8 text"))?;
             let name = column_name(name.trim());
             if !seen.insert(name.clone()) {
-                return Err(fail(&format!("two columns are named '{}'", crate::error::excerpt(&name))));
+                return Err(fail(&format!(
+                    "two columns are named '{}'",
+                    crate::error::excerpt(&name)
+                )));
             }
             names.push(name);
         }
