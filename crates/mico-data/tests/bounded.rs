@@ -1,4 +1,5 @@
 //! What is in memory at once does not grow with the file.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

@@ -1,4 +1,5 @@
 //! Damaged files: every row that can be read is read, the others are named, and nothing panics.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 mod common;
 

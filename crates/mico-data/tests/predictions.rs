@@ -1,4 +1,5 @@
 //! Predictions made elsewhere, from the committed files.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 mod common;
 
