@@ -251,9 +251,9 @@ fn a_parquet_file_that_is_none_is_refused() {
         let error = open(folder.path(), Track::Pope).unwrap_err().to_string();
         assert!(error.contains("not a parquet file") && !error.contains('\n'), "{error}");
     }
-    // A page that cannot be unpacked costs its row group, not the file.
+    // A page whose header cannot be read costs its row group, not the file.
     let mut broken = whole.clone();
-    broken[200..220].fill(0xff);
+    broken[4..24].fill(0xff);
     fs::write(&file, broken).unwrap();
     let mut samples = open(folder.path(), Track::Pope).unwrap().samples().unwrap();
     let good = samples.by_ref().filter_map(Result::ok).count() as u64;
