@@ -80,7 +80,7 @@ fn tables() -> Vec<Exact> {
             "3",
             json!({"question": "Please provide the bounding box coordinate of the region this sentence \
                 describes: <ref>the purple square</ref>", "expression": "the purple square",
-                "box": [0.3571, 0.3571, 0.6905, 0.6905], "split": "val", "width": 168.0, "height": 168.0}),
+                "box": [0.3571, 0.3571, 0.6905, 0.6905], "split": "val", "width": 168, "height": 168}),
         ),
     ]
 }
