@@ -76,6 +76,18 @@ fn logs_are_joined_by_number_if_the_question_is_the_same() {
 }
 
 #[test]
+fn logs_of_tables_are_joined_by_the_documents_own_id() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("pope.jsonl");
+    let line = r#"{"doc_id": 9, "doc": {"index": 3}, "filtered_resps": "c", "target": "yes"}"#;
+    fs::write(&log, line).unwrap();
+    let found = predictions(&log).unwrap();
+    let samples = open(&data("vlmevalkit"), Track::Pope).unwrap().samples().unwrap();
+    let ids = samples.map(Result::unwrap).filter(|sample| found.find(sample).is_some());
+    assert_eq!(ids.map(|sample| sample.id).collect::<Vec<_>>(), ["3"]);
+}
+
+#[test]
 fn a_bad_file_is_named_with_its_row() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [

@@ -48,6 +48,8 @@ pub struct Predictions {
     pub form: Form,
     rows: Vec<Prediction>,
     places: BTreeMap<String, Vec<usize>>,
+    /// Of sample logs: the first row of each logged document's own id.
+    documents: BTreeMap<String, usize>,
 }
 
 impl Predictions {
@@ -78,9 +80,7 @@ impl Predictions {
             }
             Form::SampleLog => match field("doc_id") {
                 Some(id) => by_id(&id).first().and_then(row).filter(|p| agrees(p, sample)),
-                None => {
-                    self.rows.iter().find(|p| logged_id(&p.fields).as_ref() == Some(&sample.id))
-                }
+                None => self.documents.get(&sample.id).and_then(row).filter(|p| agrees(p, sample)),
             },
         }
     }
@@ -216,7 +216,8 @@ fn gather(path: &Path, rows: Vec<Fields>) -> Result<Predictions, Error> {
             ),
         )
     })?;
-    let mut found = Predictions { form, rows: Vec::new(), places: BTreeMap::new() };
+    let mut found =
+        Predictions { form, rows: Vec::new(), places: BTreeMap::new(), documents: BTreeMap::new() };
     for (number, fields) in rows.into_iter().enumerate() {
         let row = read(form, fields)
             .map_err(|reason| Error::format(path, format!("row {}: {reason}", number + 1)))?;
@@ -230,6 +231,9 @@ fn gather(path: &Path, rows: Vec<Fields>) -> Result<Predictions, Error> {
             return Err(Error::Duplicate { path: path.to_owned(), id: excerpt(&row.id) });
         }
         places.push(found.rows.len());
+        if let Some(id) = logged_id(&row.fields) {
+            found.documents.entry(id).or_insert(found.rows.len());
+        }
         found.rows.push(row);
     }
     Ok(found)
