@@ -133,7 +133,9 @@ fn two_parts_merged_are_one_run() {
         lasting(summary)
     };
     assert_eq!(without(found), without(whole));
-    for file in ["records.jsonl", "run.json", "summary.json", "summary.md", "table.tex", "table.csv"] {
+    for file in
+        ["records.jsonl", "run.json", "summary.json", "summary.md", "table.tex", "table.csv"]
+    {
         assert!(PathBuf::from(&merged).join(file).is_file(), "{file}");
     }
 }
@@ -153,7 +155,8 @@ fn damaged_rows_are_named_and_counted() {
     lines.insert(2, "77\tnot enough cells".into());
     fs::write(folder.path().join("POPE.tsv"), lines.join("\n")).unwrap();
     let root = folder.path().display().to_string();
-    let base = ["eval", "--tasks", "pope", "--data", &root, "--methods", "random", "--budgets", "32"];
+    let base =
+        ["eval", "--tasks", "pope", "--data", &root, "--methods", "random", "--budgets", "32"];
     let output = mico(&base).arg("--json").output().unwrap();
     assert!(output.status.success());
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -167,9 +170,7 @@ fn damaged_rows_are_named_and_counted() {
 
 #[test]
 fn predictions_made_elsewhere_are_scored() {
-    let predictions = |name: &str| {
-        Path::new(&data("predictions")).join(name).display().to_string()
-    };
+    let predictions = |name: &str| Path::new(&data("predictions")).join(name).display().to_string();
     let score = |task: &str, layout: &str, name: &str| {
         let (data, file) = (data(layout), predictions(name));
         json(&mut mico(&["score", "--task", task, "--predictions", &file, "--data", &data]))
@@ -230,7 +231,8 @@ fn single_rules_answer_line_by_line() {
 #[test]
 fn calibration_takes_any_benchmark() {
     let there = data("vlmevalkit");
-    let call = ["calibrate", "--tasks", "ocrbench", "--data", &there, "--limit", "4", "--layers", "2,3"];
+    let call =
+        ["calibrate", "--tasks", "ocrbench", "--data", &there, "--limit", "4", "--layers", "2,3"];
     let found = json(&mut mico(&[&call[..], &["--budget", "32"]].concat()));
     assert_eq!(found["items"], 4);
     assert_eq!(found["candidates"].as_array().unwrap().len(), 2);

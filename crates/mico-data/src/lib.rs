@@ -56,7 +56,7 @@ mod fields;
 mod guard;
 mod ids;
 mod json;
-pub mod literal;
+mod literal;
 mod llava;
 mod missing;
 mod names;

@@ -1,15 +1,13 @@
 //! Cells that count as empty.
 
-/// What spreadsheets of benchmarks write for "nothing", exactly and case-sensitively. An option whose text
-/// is "None" is therefore no option.
-const WORDS: [&str; 19] = [
-    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
-    "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
-];
+use mico_score::rules::missing;
 
-/// Whether a cell counts as empty.
+/// The longest word for "nothing".
+const LONGEST: usize = 8;
+
+/// Whether a cell counts as empty. An option whose text is "None" is therefore no option.
 pub(crate) fn is_missing(cell: &[u8]) -> bool {
-    cell.len() <= 8 && WORDS.iter().any(|word| word.as_bytes() == cell)
+    cell.len() <= LONGEST && std::str::from_utf8(cell).is_ok_and(missing::is_missing)
 }
 
 #[cfg(test)]
@@ -18,7 +16,7 @@ mod tests {
 
     #[test]
     fn the_words_are_exact() {
-        for word in WORDS {
+        for word in missing::MISSING {
             assert!(is_missing(word.as_bytes()), "{word}");
         }
         for text in ["none", "Nan", "N/A ", " ", "0", "null.", "#N/A N/A N/A"] {

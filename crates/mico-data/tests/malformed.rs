@@ -50,7 +50,7 @@ fn a_damaged_row_is_named_and_the_next_one_comes() {
         ("2\t-9\tq\tYes", "its image is that of row -9, and there is no such row"),
         ("2\t99999999999999999999999\tq\tYes", "and there is no such row"),
         ("2\t5\tq\tYes", "its image is that of row 5, which has none"),
-        ("2\t[\tq\tYes", "image list: not a Python literal"),
+        ("2\t[\tq\tYes", "image list: character 2"),
         ("2\t[]\tq\tYes", "image list: it is empty"),
         ("2\t[['a']]\tq\tYes", "image list: a list inside the list"),
         (
@@ -122,6 +122,14 @@ fn a_table_that_is_none_is_refused_in_one_line() {
     }
     let (folder, _) = table(b"index\timage\tquestion\tanswer\n");
     assert_eq!(read(folder.path(), Track::Pope), (Vec::new(), Vec::new()));
+}
+
+#[test]
+fn a_codec_that_is_not_supported_is_said_in_one_line() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/unsupported");
+    let (ids, damaged) = read(&root, Track::DocVqa);
+    assert!(ids.is_empty(), "{ids:?}");
+    assert!(damaged.len() == 1 && damaged[0].to_lowercase().contains("brotli"), "{damaged:?}");
 }
 
 #[test]

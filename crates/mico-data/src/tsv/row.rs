@@ -165,7 +165,7 @@ fn refcoco(track: Track, row: &Row<'_>, fields: &mut Fields) -> Result<bool, Str
     fields.insert("expression".into(), json!(expression(question)));
     let cell = row.need("answer")?;
     let value = literal::parse(cell).map_err(|reason| format!("answer: {reason}"))?;
-    fields.insert("box".into(), json!(four_numbers(&value)?));
+    fields.insert("box".into(), json!(four_numbers(&value.to_value())?));
     for name in ["width", "height"] {
         let Some(text) = row.get(name)? else { continue };
         let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0);

@@ -4,7 +4,6 @@ mod ask;
 mod caps;
 mod grounding;
 mod instruction;
-mod literal;
 mod llava;
 mod lmms;
 mod place;

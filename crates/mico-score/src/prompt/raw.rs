@@ -6,8 +6,9 @@ use super::ask::{self, Ask};
 use super::grounding::GroundingPrompt;
 use super::lmms::{self, Frame};
 use super::vlmevalkit::{self, DATASETS, Kind, Style};
-use super::{literal, llava, place};
+use super::{llava, place};
 use crate::raw::{Entry, RawError};
+use crate::text::literal;
 use crate::{Segment, Track};
 
 /// An entry of the table below.
@@ -229,7 +230,7 @@ fn object<'a>(value: &'a Value, field: &str) -> Result<&'a Map<String, Value>, R
 fn list(value: &Value, field: &str) -> Result<Vec<String>, RawError> {
     let found = match value.get(field) {
         Some(list @ Value::Array(_)) => Some(ask::texts(list)),
-        Some(Value::String(text)) => literal::list(text),
+        Some(Value::String(text)) => literal::texts(text).ok(),
         _ => None,
     };
     found.ok_or_else(|| unfit(field, value.get(field), "a list of texts"))

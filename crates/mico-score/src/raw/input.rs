@@ -62,7 +62,7 @@ pub(crate) fn answers(input: &Value) -> Result<Vec<String>, RawError> {
     let texts = match value {
         Some(Value::Array(items)) => items.iter().map(text_of).collect(),
         Some(Value::String(cell)) => {
-            Some(literal::texts(cell).unwrap_or_else(|| vec![cell.clone()]))
+            Some(literal::texts(cell).unwrap_or_else(|_| vec![cell.clone()]))
         }
         Some(value) => text_of(value).map(|text| vec![text]),
         None => None,
@@ -106,7 +106,7 @@ pub(crate) fn choices(input: &Value) -> Result<Choices, RawError> {
             }
         }
         Some(Value::String(cell)) => {
-            let texts = literal::texts(cell).ok_or_else(|| fault(field, value, accepted))?;
+            let texts = literal::texts(cell).map_err(|_| fault(field, value, accepted))?;
             for (at, text) in texts.into_iter().enumerate() {
                 add(capital(at), &Value::from(text))?;
             }
@@ -221,7 +221,7 @@ pub(crate) fn texts(input: &Value, field: &str) -> Result<Vec<String>, RawError>
     let value = input.get(field);
     let list = match value {
         Some(Value::Array(items)) => items.iter().map(text_of).collect(),
-        Some(Value::String(cell)) => literal::texts(cell),
+        Some(Value::String(cell)) => literal::texts(cell).ok(),
         _ => None,
     };
     list.ok_or_else(|| fault(field, value, "a list of texts"))

@@ -54,7 +54,7 @@ fn whole(value: f64) -> Option<i64> {
 
 /// Reads a whole cell.
 pub fn parse(text: &str) -> Result<Literal, LiteralError> {
-    let mut reader = Reader { chars: text.chars().collect(), at: 0 };
+    let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
     reader.skip();
     match reader.peek() {
@@ -63,40 +63,49 @@ pub fn parse(text: &str) -> Result<Literal, LiteralError> {
     }
 }
 
-/// The texts of a list of texts and numbers, numbers as they are written; `None` if the cell holds anything else.
-pub fn texts(cell: &str) -> Option<Vec<String>> {
-    let Ok(Literal::List(items)) = parse(cell) else { return None };
+/// The texts of a list of texts and numbers, numbers as they are written.
+pub fn texts(cell: &str) -> Result<Vec<String>, LiteralError> {
+    let other = |what: &str| LiteralError { at: 1, what: what.to_owned() };
+    let Literal::List(items) = parse(cell)? else { return Err(other("no list")) };
     let text = |item: Literal| match item {
-        Literal::Text(text) => Some(text),
+        Literal::Text(text) => Ok(text),
         Literal::Number(value) => {
-            Some(whole(value).map_or_else(|| super::number::repr(value), |whole| whole.to_string()))
+            Ok(whole(value).map_or_else(|| super::number::repr(value), |whole| whole.to_string()))
         }
-        Literal::Nothing => Some("None".to_owned()),
-        Literal::Bool(true) => Some("True".to_owned()),
-        Literal::Bool(false) => Some("False".to_owned()),
-        Literal::List(_) => None,
+        Literal::Nothing => Ok("None".to_owned()),
+        Literal::Bool(true) => Ok("True".to_owned()),
+        Literal::Bool(false) => Ok("False".to_owned()),
+        Literal::List(_) => Err(other("a list inside the list")),
     };
     items.into_iter().map(text).collect()
 }
 
-struct Reader {
-    chars: Vec<char>,
+/// A place in a text; cells may hold megabytes, so nothing of it is copied.
+struct Reader<'a> {
+    text: &'a str,
+    /// In bytes, always where a character begins.
     at: usize,
 }
 
-impl Reader {
+impl Reader<'_> {
     fn peek(&self) -> Option<char> {
-        self.chars.get(self.at).copied()
+        self.text.get(self.at..)?.chars().next()
+    }
+
+    /// Past the character that is next.
+    fn pass(&mut self) {
+        self.at += self.peek().map_or(0, char::len_utf8);
     }
 
     fn skip(&mut self) {
         while self.peek().is_some_and(is_space) {
-            self.at += 1;
+            self.pass();
         }
     }
 
     fn fault(&self, what: impl Into<String>) -> LiteralError {
-        LiteralError { at: self.at + 1, what: what.into() }
+        let before = self.text.get(..self.at).unwrap_or_default();
+        LiteralError { at: before.chars().count() + 1, what: what.into() }
     }
 
     fn value(&mut self, depth: usize) -> Result<Literal, LiteralError> {
@@ -114,18 +123,18 @@ impl Reader {
         if depth >= DEEPEST {
             return Err(self.fault(format!("a list {DEEPEST} lists deep")));
         }
-        self.at += 1;
+        self.pass();
         let mut items = Vec::new();
         loop {
             self.skip();
             if self.peek() == Some(end) {
-                self.at += 1;
+                self.pass();
                 return Ok(Literal::List(items));
             }
             items.push(self.value(depth + 1)?);
             self.skip();
             match self.peek() {
-                Some(',') => self.at += 1,
+                Some(',') => self.pass(),
                 Some(c) if c == end => {}
                 Some(c) => return Err(self.fault(format!("'{c}' between items"))),
                 None => return Err(self.fault("a list without an end")),
@@ -137,7 +146,7 @@ impl Reader {
     fn texts(&mut self) -> Result<Literal, LiteralError> {
         let mut text = String::new();
         while let Some(quote @ ('\'' | '"')) = self.peek() {
-            self.at += 1;
+            self.pass();
             self.text(quote, &mut text)?;
             self.skip();
         }
@@ -147,7 +156,7 @@ impl Reader {
     fn text(&mut self, quote: char, into: &mut String) -> Result<(), LiteralError> {
         loop {
             let Some(c) = self.peek() else { return Err(self.fault("a text without an end")) };
-            self.at += 1;
+            self.pass();
             match c {
                 '\\' => self.escape(into)?,
                 c if c == quote => return Ok(()),
@@ -158,7 +167,7 @@ impl Reader {
 
     fn escape(&mut self, into: &mut String) -> Result<(), LiteralError> {
         let Some(c) = self.peek() else { return Err(self.fault("a text without an end")) };
-        self.at += 1;
+        self.pass();
         match c {
             '\n' => {}
             '\\' | '\'' | '"' => into.push(c),
@@ -189,7 +198,7 @@ impl Reader {
         while let Some(digit) = self.peek().and_then(|c| c.to_digit(base)).filter(|_| read < most) {
             value = value * base + digit;
             read += 1;
-            self.at += 1;
+            self.pass();
         }
         let complete = base == 8 || read == most;
         // Half of a surrogate pair is a text in Python but no code point.
@@ -201,19 +210,19 @@ impl Reader {
         let start = self.at;
         while self.peek().is_some_and(|c| !is_space(c) && !matches!(c, ',' | ']' | ')' | '[' | '('))
         {
-            self.at += 1;
+            self.pass();
         }
-        let word: String = self.chars[start..self.at].iter().collect();
-        match word.as_str() {
+        let word = self.text.get(start..self.at).unwrap_or_default();
+        match word {
             "None" => Ok(Literal::Nothing),
             "True" => Ok(Literal::Bool(true)),
             "False" => Ok(Literal::Bool(false)),
             _ => {
                 let number = word.chars().all(|c| c.is_ascii_digit() || "+-._eE".contains(c));
-                let value = float(&word).filter(|_| number);
+                let value = float(word).filter(|_| number);
                 self.at = start;
                 let value = value.ok_or_else(|| self.fault(format!("'{word}'")))?;
-                self.at = start + word.chars().count();
+                self.at = start + word.len();
                 Ok(Literal::Number(value))
             }
         }
@@ -251,8 +260,9 @@ mod tests {
 
     #[test]
     fn texts_of_a_list() {
-        assert_eq!(texts("['a', 3, 2.5]"), Some(vec!["a".into(), "3".into(), "2.5".into()]));
-        assert_eq!(texts("plain"), None);
-        assert_eq!(texts("'a'"), None);
+        assert_eq!(texts("['a', 3, 2.5]"), Ok(vec!["a".into(), "3".into(), "2.5".into()]));
+        for cell in ["plain", "'a'", "[['a']]"] {
+            assert!(texts(cell).is_err(), "{cell}");
+        }
     }
 }
