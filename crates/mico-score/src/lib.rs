@@ -5,11 +5,15 @@
 #![forbid(unsafe_code)]
 
 mod grade;
+mod metric;
+mod prompt;
 pub mod raw;
 mod segment;
 mod track;
 
 pub use grade::Grade;
+pub use metric::{Marked, Metric, Prepared};
+pub use prompt::{GroundingPrompt, PromptError, max_new_tokens, segments};
 pub use segment::Segment;
 pub use track::{Profile, Track, UnknownTrack};
 

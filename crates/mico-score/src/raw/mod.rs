@@ -36,7 +36,7 @@ pub enum RawError {
 }
 
 /// Every rule; each module lists its own.
-const TABLES: &[&[Entry]] = &[];
+const TABLES: &[&[Entry]] = &[crate::prompt::RAW];
 
 /// Applies the rule called `scorer` to `input`.
 pub fn apply(scorer: &str, kind: &str, input: &Value) -> Result<Value, RawError> {

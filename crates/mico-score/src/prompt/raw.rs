@@ -1,0 +1,241 @@
+//! Single prompts on JSON, by the name of who builds them.
+
+use serde_json::{Map, Value, json};
+
+use super::ask::{self, Ask};
+use super::grounding::GroundingPrompt;
+use super::lmms::{self, Frame};
+use super::vlmevalkit::{self, DATASETS, Kind, Style};
+use super::{literal, llava, place};
+use crate::raw::{Entry, RawError};
+use crate::{Segment, Track};
+
+/// An entry of the table below.
+const fn prompt(scorer: &'static str, rule: fn(&Value) -> Result<Value, RawError>) -> Entry {
+    Entry { scorer, kind: "prompt", rule }
+}
+
+/// Every prompt.
+pub(crate) const RAW: &[Entry] = &[
+    prompt("vlmevalkit.default", |input| toolkit(Style::Default, input)),
+    prompt("vlmevalkit.qwen2vl_custom", |input| toolkit(Style::Qwen2, input)),
+    prompt("vlmevalkit.qwen3vl_custom", |input| toolkit(Style::Qwen3, input)),
+    prompt("vlmevalkit.internvl", |input| toolkit(Style::InternVl, input)),
+    prompt("llava.conv", conversation),
+    prompt("llava.sqa", science),
+    prompt("llava.mmbench", mmbench),
+    prompt("llava.mmmu", mmmu),
+    prompt("lmms.gqa", |input| task(Track::Gqa, input)),
+    prompt("lmms.pope", |input| task(Track::Pope, input)),
+    prompt("lmms.textvqa", |input| task(Track::TextVqa, input)),
+    prompt("lmms.docvqa", |input| task(Track::DocVqa, input)),
+    prompt("lmms.chartqa", |input| task(Track::ChartQa, input)),
+    prompt("lmms.ocrbench", |input| task(Track::OcrBench, input)),
+    prompt("lmms.mme", |input| task(Track::Mme, input)),
+    prompt("lmms.mmstar", |input| task(Track::MmStar, input)),
+    prompt("lmms.ai2d", |input| task(Track::Ai2d, input)),
+    prompt("lmms.sqa", |input| task(Track::ScienceQaImg, input)),
+    prompt("lmms.scienceqa", |input| task(Track::ScienceQaImg, input)),
+    prompt("lmms.seed", |input| task(Track::SeedBenchImg, input)),
+    prompt("lmms.mmbench", |input| task(Track::MmbenchEn, input)),
+    prompt("lmms.mmbench_en", |input| task(Track::MmbenchEn, input)),
+    prompt("lmms.mmbench_cn", |input| task(Track::MmbenchCn, input)),
+    prompt("lmms.mmmu", |input| task(Track::Mmmu, input)),
+    prompt("lmms.refcoco_rec", grounding),
+    prompt("lmms.videomme", |input| task(Track::VideoMme, input)),
+    prompt("lmms.mvbench", |input| task(Track::MvBench, input)),
+    prompt("lmms.longvideobench", |input| task(Track::LongVideoBench, input)),
+    prompt("lmms.mlvu", |input| task(Track::Mlvu, input)),
+];
+
+/// A row of a table of VLMEvalKit, asked in that toolkit's manner.
+fn toolkit(style: Style, input: &Value) -> Result<Value, RawError> {
+    let dataset = string(input, "dataset")?;
+    let found = DATASETS.iter().find(|(name, _)| *name == dataset);
+    let (_, kind) =
+        found.ok_or_else(|| unfit("dataset", Some(&input["dataset"]), "a VLMEvalKit file name"))?;
+    let row = object(input, "row")?;
+    let ask = Ask {
+        question: string(&input["row"], "question")?,
+        hint: row.get("hint").and_then(ask::text),
+        options: ask::letters(row),
+        ..Ask::default()
+    };
+    let text = vlmevalkit::text(*kind, style, &ask);
+    let listed = row.get("image").and_then(Value::as_array).map_or(1, Vec::len);
+    let images = if *kind == Kind::Mmmu { place::marked(&text).max(listed) } else { listed };
+    let segments = match (kind, style) {
+        (_, Style::InternVl) => {
+            let show = |segment: Segment| match segment {
+                Segment::Text(text) => text,
+                Segment::Image(_) => "<image>\n".to_owned(),
+            };
+            vec![Segment::Text(place::numbered(text, images).into_iter().map(show).collect())]
+        }
+        (Kind::Mmmu, Style::Default) => place::at_marks(text, images).map_err(|_| {
+            unfit("question", Some(&input["row"]["question"]), "marks of images that exist")
+        })?,
+        _ => place::in_front(text, images),
+    };
+    let show = |segment: &Segment| match segment {
+        Segment::Text(text) => json!({ "text": text }),
+        Segment::Image(n) => json!({ "image": format!("IMG{}", n + 1) }),
+    };
+    Ok(json!({ "segments": segments.iter().map(show).collect::<Vec<_>>() }))
+}
+
+/// A user text inside LLaVA's conversation.
+fn conversation(input: &Value) -> Result<Value, RawError> {
+    let question = string(input, "question")?;
+    match input.get("conv") {
+        None | Some(Value::Null) => {}
+        Some(Value::String(name)) if matches!(name.as_str(), "vicuna_v1" | "llava_v1" | "v1") => {}
+        other => return Err(unfit("conv", other, "vicuna_v1")),
+    }
+    Ok(json!({ "text": llava::conversation(&question) }))
+}
+
+/// ScienceQA: the text of the released file and what LLaVA's loader makes of it.
+fn science(input: &Value) -> Result<Value, RawError> {
+    let ask = Ask {
+        question: string(input, "question")?,
+        hint: input.get("hint").and_then(ask::text),
+        options: ask::lettered(&list(input, "choices")?),
+        ..Ask::default()
+    };
+    let image = if input.get("has_image") == Some(&Value::Bool(false)) { "" } else { "<image>\n" };
+    Ok(json!({
+        "file_value": format!("{image}{}", llava::science(&ask)),
+        "user_text": format!("{image}{}", llava::text(Track::ScienceQaImg, &ask)),
+    }))
+}
+
+/// A row of MMBench as LLaVA's loader asks it.
+fn mmbench(input: &Value) -> Result<Value, RawError> {
+    let row = object(input, "row")?;
+    let ask = Ask {
+        question: string(&input["row"], "question")?,
+        hint: row.get("hint").and_then(ask::text),
+        options: ask::letters(row),
+        ..Ask::default()
+    };
+    let track = match input.get("lang").and_then(Value::as_str) {
+        Some("cn") => Track::MmbenchCn,
+        Some("en") | None => Track::MmbenchEn,
+        Some(_) => return Err(unfit("lang", input.get("lang"), "en or cn")),
+    };
+    Ok(json!({ "user_text": format!("<image>\n{}", llava::text(track, &ask)) }))
+}
+
+/// A question of MMMU as its authors' runner asks LLaVA.
+fn mmmu(input: &Value) -> Result<Value, RawError> {
+    let open = input.as_object().is_some_and(ask::is_open);
+    let ask = Ask {
+        question: string(input, "question")?,
+        options: if open { Vec::new() } else { ask::lettered(&list(input, "options")?) },
+        open,
+        ..Ask::default()
+    };
+    Ok(json!({ "user_text": format!("<image>\n{}", llava::text(Track::Mmmu, &ask)) }))
+}
+
+/// The prompt for a box.
+fn grounding(input: &Value) -> Result<Value, RawError> {
+    let expression = string(&input["doc"], "answer")?;
+    Ok(json!({ "text": GroundingPrompt::Lmms.text(&expression) }))
+}
+
+/// A document of lmms-eval with the settings of its task; none stands for the task's own.
+fn task(track: Track, input: &Value) -> Result<Value, RawError> {
+    let doc = object(input, "doc")?;
+    let settings = match input.get("kwargs") {
+        None | Some(Value::Null) => None,
+        Some(Value::Object(settings)) => Some(settings),
+        other => return Err(unfit("kwargs", other, "an object or null")),
+    };
+    let open = track == Track::Mmmu && ask::is_open(doc);
+    let wants_tokens = settings.and_then(|given| given.get("ocr")) == Some(&Value::Bool(true));
+    let hint = doc.get("hint").and_then(ask::text);
+    let ask = Ask {
+        question: string(&input["doc"], "question")?,
+        hint: hint.filter(|hint| track == Track::ScienceQaImg || hint != "nan"),
+        options: if open { Vec::new() } else { options(track, &input["doc"])? },
+        tokens: if wants_tokens { list(&input["doc"], "ocr_tokens")? } else { Vec::new() },
+        open,
+    };
+    let frame = settings.map_or_else(|| Frame::of(track, open), |given| frame(track, open, given));
+    Ok(json!({ "text": lmms::text(track, &ask, &frame) }))
+}
+
+/// Settings as given; what is left out is what the task's code then takes.
+fn frame(track: Track, open: bool, given: &Map<String, Value>) -> Frame {
+    let setting = |name: &str| given.get(name).and_then(ask::text);
+    let name = match track {
+        Track::Mmmu if open => "open_ended_prompt",
+        Track::Mmmu => "multiple_choice_prompt",
+        _ => "post_prompt",
+    };
+    let absent = || match track {
+        Track::VideoMme => "The best answer is:".to_owned(),
+        Track::Pope | Track::OcrBench | Track::Mlvu | Track::Mme | Track::MmStar => String::new(),
+        _ => Frame::of(track, open).post,
+    };
+    let pre = setting("pre_prompt").unwrap_or_default();
+    Frame { pre, post: setting(name).unwrap_or_else(absent) }
+}
+
+/// The options of a document, where its task keeps them.
+fn options(track: Track, doc: &Value) -> Result<Vec<(String, String)>, RawError> {
+    let named = |names: &[&str]| -> Vec<String> {
+        names.iter().filter_map(|name| doc.get(*name).and_then(ask::text)).collect()
+    };
+    Ok(match track {
+        Track::ScienceQaImg => ask::lettered(&list(doc, "choices")?),
+        Track::Ai2d | Track::VideoMme | Track::Mmmu => ask::lettered(&list(doc, "options")?),
+        Track::MvBench => ask::lettered(&list(doc, "candidates")?),
+        Track::SeedBenchImg => {
+            ask::lettered(&named(&["choice_a", "choice_b", "choice_c", "choice_d"]))
+        }
+        Track::LongVideoBench => {
+            let mut options = named(&["option0", "option1", "option2", "option3", "option4"]);
+            options.retain(|option| option != "N/A");
+            ask::lettered(&options)
+        }
+        Track::MmbenchEn | Track::MmbenchCn => {
+            let mut options = doc.as_object().map(ask::letters).unwrap_or_default();
+            // The task knows the letters A to E, and these words mark a missing option.
+            options.retain(|(letter, text)| {
+                letter.as_str() <= "E" && !text.is_empty() && text != "nan"
+            });
+            options
+        }
+        _ => Vec::new(),
+    })
+}
+
+/// A field that must hold a text.
+fn string(value: &Value, field: &str) -> Result<String, RawError> {
+    value.get(field).and_then(ask::text).ok_or_else(|| unfit(field, value.get(field), "a text"))
+}
+
+/// A field that must hold named values.
+fn object<'a>(value: &'a Value, field: &str) -> Result<&'a Map<String, Value>, RawError> {
+    let found = value.get(field).and_then(Value::as_object);
+    found.ok_or_else(|| unfit(field, value.get(field), "an object"))
+}
+
+/// A field that must hold texts: a list, or one written as Python does.
+fn list(value: &Value, field: &str) -> Result<Vec<String>, RawError> {
+    let found = match value.get(field) {
+        Some(list @ Value::Array(_)) => Some(ask::texts(list)),
+        Some(Value::String(text)) => literal::list(text),
+        _ => None,
+    };
+    found.ok_or_else(|| unfit(field, value.get(field), "a list of texts"))
+}
+
+/// The error for a field that holds something else.
+fn unfit(field: &str, found: Option<&Value>, accepted: &'static str) -> RawError {
+    let found = found.map_or_else(|| "missing".to_owned(), Value::to_string);
+    RawError::Field { field: field.to_owned(), found, accepted }
+}
