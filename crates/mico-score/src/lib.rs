@@ -8,7 +8,9 @@ mod grade;
 mod metric;
 mod prompt;
 pub mod raw;
+pub mod rules;
 mod segment;
+pub mod text;
 mod track;
 
 pub use grade::Grade;

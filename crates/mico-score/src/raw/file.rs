@@ -1,0 +1,44 @@
+//! Cells as they come back from a prediction file.
+
+use serde_json::Value;
+
+use crate::rules::missing::{is_missing, through_file};
+
+/// The input with its predictions, options and those of its rows read back from a file.
+pub(super) fn read_back(input: &Value) -> Value {
+    let Value::Object(fields) = input else { return input.clone() };
+    let cell = |(name, value): (&String, &Value)| {
+        let value = match (name.as_str(), value) {
+            ("prediction", Value::Null) => Value::from("nan"),
+            ("prediction", Value::String(text)) => Value::from(through_file(text)),
+            ("predictions" | "rows" | "items", Value::Array(rows)) => rows
+                .iter()
+                .map(|row| match row {
+                    Value::String(text) => Value::from(through_file(text)),
+                    row => read_back(row),
+                })
+                .collect(),
+            ("choices" | "options", Value::Object(options)) => {
+                options.iter().map(|(letter, text)| (letter.clone(), option(text))).collect()
+            }
+            ("choices" | "options", Value::Array(options)) => options.iter().map(option).collect(),
+            (name, value) if name.len() == 1 => option(value),
+            (_, value) => value.clone(),
+        };
+        (name.clone(), value)
+    };
+    Value::Object(fields.iter().map(cell).collect())
+}
+
+fn option(text: &Value) -> Value {
+    if text.as_str().is_some_and(is_missing) { Value::Null } else { text.clone() }
+}
+
+/// A row of a set as VLMEvalKit has it in hand: options that read as empty cells are gone, its prediction is kept.
+pub(super) fn options_read_back(row: &Value) -> Value {
+    let mut read = read_back(row);
+    if let (Some(cell), Some(kept)) = (read.get_mut("prediction"), row.get("prediction")) {
+        *cell = kept.clone();
+    }
+    read
+}

@@ -1,0 +1,110 @@
+//! A file of lines, each a rule and its input.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::input::fault;
+use super::{RawError, apply, kind_of};
+
+/// Applies lines one after the other; a line may refer to the input of an earlier one.
+#[derive(Debug, Default)]
+pub struct Lines {
+    inputs: BTreeMap<String, Value>,
+}
+
+impl Lines {
+    /// Before the first line.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Answers one line `{"id","scorer","kind","in"}` with `{"id","out"}` or `{"id","error"}`; a blank one with nothing.
+    pub fn apply(&mut self, line: &str) -> Option<Value> {
+        if line.trim().is_empty() {
+            return None;
+        }
+        let line: Value = match serde_json::from_str(line) {
+            Ok(line) => line,
+            Err(error) => {
+                let error = format!("line is no JSON: {error}");
+                return Some(json!({ "id": null, "error": error }));
+            }
+        };
+        let id = line.get("id").cloned().unwrap_or(Value::Null);
+        Some(match self.answer(&line) {
+            Ok(out) => json!({ "id": id, "out": out }),
+            Err(error) => json!({ "id": id, "error": error.to_string() }),
+        })
+    }
+
+    fn answer(&mut self, line: &Value) -> Result<Value, RawError> {
+        let scorer = line.get("scorer").and_then(Value::as_str);
+        let scorer =
+            scorer.ok_or_else(|| fault("scorer", line.get("scorer"), "a scorer's name"))?;
+        let input = line.get("in").ok_or_else(|| fault("in", None, "the scorer's input"))?;
+        let input = match input.get("same_rows_as") {
+            None => input.clone(),
+            Some(earlier) => {
+                let found = self.inputs.get(&key(earlier)).cloned();
+                found.ok_or_else(|| {
+                    fault("same_rows_as", Some(earlier), "the id of an earlier line")
+                })?
+            }
+        };
+        let kind = match line.get("kind") {
+            None | Some(Value::Null) => kind_of(scorer, &input),
+            Some(Value::String(kind)) => kind,
+            found => return Err(fault("kind", found, "item, set or prompt")),
+        };
+        let out = apply(scorer, kind, &input);
+        if let Some(id) = line.get("id") {
+            self.inputs.insert(key(id), input);
+        }
+        out
+    }
+}
+
+/// Ids may be texts or numbers.
+fn key(id: &Value) -> String {
+    id.as_str().map_or_else(|| id.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn one(line: &str) -> Value {
+        Lines::new().apply(line).unwrap()
+    }
+
+    #[test]
+    fn every_bad_line_is_an_error_of_its_own() {
+        let bad = [
+            ("{", "line is no JSON"),
+            ("[]", "field 'scorer': missing"),
+            (r#"{"id":1,"scorer":"x","in":{}}"#, "scorer 'x' of kind 'item' is unknown"),
+            (r#"{"id":1,"scorer":"llava.gqa"}"#, "field 'in': missing"),
+            (r#"{"id":1,"scorer":"llava.gqa","in":{"answer":"x"}}"#, "field 'prediction': missing"),
+            (r#"{"id":1,"scorer":"llava.gqa","kind":3,"in":{}}"#, "field 'kind': 3"),
+            (
+                r#"{"id":1,"scorer":"vlmevalkit.mme","in":{"same_rows_as":"x"}}"#,
+                "field 'same_rows_as'",
+            ),
+        ];
+        for (line, start) in bad {
+            let error = one(line)["error"].as_str().unwrap().to_owned();
+            assert!(error.starts_with(start), "{line}: {error}");
+            assert!(!error.contains('\n'));
+        }
+        assert_eq!(Lines::new().apply("  "), None);
+    }
+
+    #[test]
+    fn a_kind_is_inferred() {
+        let item = one(r#"{"id":"a","scorer":"llava.gqa","in":{"prediction":null,"answer":""}}"#);
+        assert_eq!(item, json!({"id": "a", "out": {"score": 1.0}}));
+        let set = one(r#"{"id":7,"scorer":"llava.gqa","in":{"items":[]}}"#);
+        assert_eq!(set, json!({"id": 7, "out": {"accuracy_pct": 0.0}}));
+    }
+}

@@ -1,0 +1,102 @@
+//! MMMU, multiple choice.
+
+use crate::text::{capital, lower, split};
+
+const ENDS: [char; 7] = [',', '.', '!', '?', ';', ':', '\''];
+/// An answer must have more words than this before option texts are looked for.
+const FEW_WORDS: usize = 5;
+
+/// Whose parser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parser {
+    /// The authors'.
+    Official,
+    /// lmms-eval's, which also takes "X " inside a word and "X.".
+    Lmms,
+}
+
+/// The letter read, the one mentioned last if there are several. `None` where the public code draws at random.
+pub fn letter(response: &str, options: &[String], parser: Parser) -> Option<char> {
+    let mut response = response;
+    for mark in ENDS {
+        response = response.trim_matches(mark);
+    }
+    let text = format!(" {response} ");
+    let letters: Vec<char> = (0..options.len()).map_while(capital).collect();
+    let with = |before: &str, after: &str| -> Vec<char> {
+        let present = |letter: &&char| text.contains(&format!("{before}{letter}{after}"));
+        letters.iter().filter(present).copied().collect()
+    };
+    let bracketed = with("(", ")");
+    if !bracketed.is_empty() {
+        return latest(&bracketed, |letter| text.rfind(&format!("({letter})")));
+    }
+    let loose = match parser {
+        Parser::Official => with(" ", " "),
+        Parser::Lmms => {
+            Some(with("", " ")).filter(|found| !found.is_empty()).unwrap_or_else(|| with("", "."))
+        }
+    };
+    if !loose.is_empty() {
+        return latest(&loose, |letter| text.rfind(&format!(" {letter} ")));
+    }
+    if split(&text).len() <= FEW_WORDS {
+        return None;
+    }
+    let text = lower(&text);
+    let option = |letter: &char| {
+        letters.iter().position(|other| other == letter).and_then(|at| options.get(at))
+    };
+    let place = |letter: &char| option(letter).and_then(|option| text.rfind(&lower(option)));
+    let named: Vec<char> =
+        letters.iter().filter(|letter| place(letter).is_some()).copied().collect();
+    latest(&named, |letter| place(&letter))
+}
+
+/// The first of those whose place is the largest; no place comes before every place.
+fn latest(letters: &[char], place: impl Fn(char) -> Option<usize>) -> Option<char> {
+    let mut best: Option<(Option<usize>, char)> = None;
+    for letter in letters {
+        let at = place(*letter);
+        if best.is_none_or(|(best, _)| at > best) {
+            best = Some((at, *letter));
+        }
+    }
+    best.map(|(_, letter)| letter)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str, parser: Parser) -> Option<char> {
+        letter(text, &["x ray", "y ray", "z ray"].map(str::to_owned), parser)
+    }
+
+    #[test]
+    fn the_last_mention_wins() {
+        let cases = [
+            ("B", Some('B')),
+            ("(A) is wrong, so (C)", Some('C')),
+            ("A or B", Some('B')),
+            ("it must be the Y RAY here", Some('B')),
+            ("y ray", None),
+            ("D", None),
+            ("", None),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(read(text, Parser::Official), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn lmms_reads_more() {
+        assert_eq!((read("B. y", Parser::Official), read("B. y", Parser::Lmms)), (None, Some('B')));
+        assert_eq!(
+            (read("TABLA is", Parser::Official), read("TABLA is", Parser::Lmms)),
+            (None, Some('A'))
+        );
+        // Neither has a " X " to compare, so the first stays.
+        assert_eq!(read("XB XA end", Parser::Lmms), Some('A'));
+    }
+}

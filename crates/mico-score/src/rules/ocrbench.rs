@@ -1,0 +1,76 @@
+//! OCRBench: whether a gold text occurs in the answer.
+
+use crate::text::{lower, strip};
+
+/// The category whose spaces do not count and whose case does.
+pub const FORMULAS: &str = "Handwritten Mathematical Expression Recognition";
+/// The kinds of question that make up "Text Recognition".
+pub const RECOGNITION: [&str; 6] = [
+    "Regular Text Recognition",
+    "Irregular Text Recognition",
+    "Artistic Text Recognition",
+    "Handwriting Recognition",
+    "Digit String Recognition",
+    "Non-Semantic Text Recognition",
+];
+/// The other kinds, each reported by itself.
+pub const OTHERS: [&str; 4] =
+    ["Scene Text-centric VQA", "Doc-oriented VQA", "Key Information Extraction", FORMULAS];
+
+/// Whose rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// VLMEvalKit; lmms-eval from April to June 2026.
+    Plain,
+    /// lmms-eval since July 2026: full-width ASCII is folded, except in formulas.
+    Folded,
+    /// lmms-eval before April 2026: the answer is lower-cased even for formulas.
+    Lowered,
+}
+
+/// Whether any gold text is part of the answer.
+pub fn right(prediction: &str, answers: &[String], category: &str, version: Version) -> bool {
+    let formula = category == FORMULAS;
+    let prediction =
+        if version == Version::Lowered { lower(prediction) } else { prediction.to_owned() };
+    let plain = |text: &str| {
+        if formula {
+            return strip(text).replace(['\n', ' '], "");
+        }
+        let text = if version == Version::Folded { folded(text) } else { text.to_owned() };
+        strip(&lower(&text)).replace('\n', " ")
+    };
+    let prediction = plain(strip(&prediction));
+    answers.iter().any(|answer| prediction.contains(&plain(answer)))
+}
+
+fn folded(text: &str) -> String {
+    let fold = |c: char| match c {
+        '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(c) - 0xfee0).unwrap_or(c),
+        '\u{3000}' => ' ',
+        c => c,
+    };
+    text.chars().map(fold).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_differ_on_case_and_width() {
+        let check = |prediction, answer: &str, category, version| {
+            right(prediction, &[answer.to_owned()], category, version)
+        };
+        let regular = RECOGNITION[0];
+        assert!(check("The word is CENTRE.", "centre", regular, Version::Plain));
+        assert!(!check("two  words", "two words", regular, Version::Plain));
+        assert!(check("x ^ 2\n+ y", "x^2+y", FORMULAS, Version::Plain));
+        assert!(!check("X^2+y", "x^2+y", FORMULAS, Version::Plain));
+        assert!(check("X^2+y", "x^2+y", FORMULAS, Version::Lowered));
+        assert!(!check("ＡＢ", "ab", regular, Version::Plain));
+        assert!(check("ＡＢ", "ab", regular, Version::Folded));
+        assert!(!check("ＡＢ", "AB", FORMULAS, Version::Folded));
+        assert!(!check("", "a", regular, Version::Plain));
+    }
+}

@@ -1,0 +1,147 @@
+//! The VQA answer normaliser and the score over ten annotators.
+
+use super::vqa_tables::{ARTICLES, CONTRACTIONS, MARKS, NUMBERS};
+use crate::text::{is_digit, lower, split, strip};
+
+/// How many full stops the published code removes: it passes a flag, 32, where a count is expected.
+const STOPS: usize = 32;
+
+/// Which full stops are removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Those not followed by a digit (LLaVA, lmms-eval, VLMEvalKit before May 2025).
+    BeforeNoDigit,
+    /// Those with no digit on either side (VLMEvalKit since May 2025).
+    BetweenNoDigits,
+}
+
+/// Whose normaliser.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Normaliser {
+    /// LLaVA's and lmms-eval's.
+    Llava,
+    /// VLMEvalKit's.
+    VlmEvalKit(Stop),
+}
+
+impl Normaliser {
+    /// VLMEvalKit's as it is now.
+    pub const CURRENT: Self = Self::VlmEvalKit(Stop::BetweenNoDigits);
+}
+
+/// Marks and full stops removed or replaced by spaces.
+pub fn punctuation(text: &str, stop: Stop) -> String {
+    let all: Vec<char> = text.chars().collect();
+    let comma_number =
+        all.windows(3).any(|three| three[1] == ',' && is_digit(three[0]) && is_digit(three[2]));
+    let beside_space = |mark: char| {
+        all.windows(2)
+            .any(|two| (two[0] == mark && two[1] == ' ') || (two[0] == ' ' && two[1] == mark))
+    };
+    let deleted = MARKS.map(|mark| comma_number || beside_space(mark));
+    let mut out = Vec::with_capacity(all.len());
+    for c in all {
+        match MARKS.iter().position(|mark| *mark == c) {
+            None => out.push(c),
+            Some(mark) if deleted[mark] => {}
+            Some(_) => out.push(' '),
+        }
+    }
+    without_stops(&out, stop)
+}
+
+fn without_stops(text: &[char], stop: Stop) -> String {
+    let digit_at = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(|c| is_digit(*c));
+    let mut left = STOPS;
+    let mut out = String::with_capacity(text.len());
+    for (at, c) in text.iter().enumerate() {
+        let kept = digit_at(at.checked_add(1))
+            || (stop == Stop::BetweenNoDigits && digit_at(at.checked_sub(1)));
+        if *c == '.' && !kept && left > 0 {
+            left -= 1;
+        } else {
+            out.push(*c);
+        }
+    }
+    out
+}
+
+/// What the table says for a word, or the word itself.
+fn mapped<'a>(word: &'a str, table: &[(&'static str, &'static str)]) -> &'a str {
+    table.iter().find(|(key, _)| *key == word).map_or(word, |(_, value)| value)
+}
+
+fn words(text: &str) -> String {
+    let lowered = lower(text);
+    let numbered = split(&lowered).into_iter().map(|word| mapped(word, &NUMBERS));
+    let kept = numbered.filter(|word| !ARTICLES.contains(word));
+    kept.map(|word| mapped(word, &CONTRACTIONS)).collect::<Vec<_>>().join(" ")
+}
+
+/// The text in the form in which answers are compared.
+pub fn normalise(text: &str, normaliser: Normaliser) -> String {
+    let (text, stop) = match normaliser {
+        Normaliser::VlmEvalKit(stop) => (text.to_owned(), stop),
+        Normaliser::Llava => {
+            let text = lower(text).replace([',', '?'], "").replace("'s", " 's");
+            (strip(&text).to_owned(), Stop::BeforeNoDigit)
+        }
+    };
+    let text = text.replace(['\n', '\t'], " ");
+    words(&punctuation(strip(&text), stop))
+}
+
+/// The mean over annotators of min(1, agreeing others / 3).
+pub fn score(prediction: &str, answers: &[String], normaliser: Normaliser) -> f64 {
+    let prediction = normalise(prediction, normaliser);
+    let agree: Vec<bool> =
+        answers.iter().map(|answer| normalise(answer, normaliser) == prediction).collect();
+    let agreeing = agree.iter().filter(|agrees| **agrees).count();
+    if answers.is_empty() {
+        return 0.0;
+    }
+    let of_one = |agrees: &bool| ((agreeing - usize::from(*agrees)) as f64 / 3.0).min(1.0);
+    agree.iter().map(of_one).sum::<f64>() / answers.len() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ten(first: &str, count: usize, rest: &str) -> Vec<String> {
+        (0..10).map(|at| if at < count { first } else { rest }.to_owned()).collect()
+    }
+
+    #[test]
+    fn a_stop_after_a_digit_tells_the_normalisers_apart() {
+        assert_eq!(normalise("3.", Normaliser::Llava), "3");
+        assert_eq!(normalise("3.", Normaliser::CURRENT), "3.");
+        assert_eq!(normalise("3.", Normaliser::VlmEvalKit(Stop::BeforeNoDigit)), "3");
+        assert_eq!(normalise("3.5", Normaliser::Llava), "3.5");
+    }
+
+    #[test]
+    fn words_numbers_and_contractions() {
+        assert_eq!(normalise("The Two\tdogs dont", Normaliser::CURRENT), "2 dogs don't");
+        assert_eq!(normalise("What's?", Normaliser::Llava), "what 's");
+        assert_eq!(normalise("coca-cola", Normaliser::CURRENT), "coca cola");
+        assert_eq!(normalise("coca -cola", Normaliser::CURRENT), "coca cola");
+        assert_eq!(normalise("1,000 a-b", Normaliser::CURRENT), "1000 ab");
+    }
+
+    #[test]
+    fn only_thirty_two_stops_go() {
+        assert_eq!(punctuation(&".".repeat(40), Stop::BeforeNoDigit).len(), 8);
+    }
+
+    #[test]
+    fn the_score_counts_the_other_nine() {
+        let expected = [0.0, 0.3, 0.6, 0.9, 1.0, 1.0];
+        for (count, score) in expected.into_iter().enumerate() {
+            let got = super::score("red", &ten("red", count, "blue"), Normaliser::Llava);
+            assert!((got - score).abs() < 1e-12, "{count}: {got}");
+        }
+        assert_eq!(super::score("The Red.", &ten("red", 2, "dark red"), Normaliser::Llava), 0.6);
+        assert_eq!(super::score("x", &[], Normaliser::Llava), 0.0);
+    }
+}

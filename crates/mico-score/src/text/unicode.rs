@@ -1,0 +1,125 @@
+//! Character classes, trimming and splitting.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+// Python's `isalpha` is exactly the letter categories, which the standard library does not offer:
+// its `is_alphabetic` also takes combining marks and letter-like numbers.
+static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{L}\z").ok());
+static DECIMAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{Nd}\z").ok());
+static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{N}\z").ok());
+
+fn in_class(class: &LazyLock<Option<Regex>>, c: char) -> bool {
+    class.as_ref().is_some_and(|regex| regex.is_match(c.encode_utf8(&mut [0; 4])))
+}
+
+/// Whether `str.split` and `\s` take it for a space: Unicode white space and the four separators U+001C to U+001F.
+pub fn is_space(c: char) -> bool {
+    c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
+}
+
+/// Whether it is a letter of any script.
+pub fn is_alpha(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_alphabetic() } else { in_class(&LETTER, c) }
+}
+
+/// Whether `\d` matches it: a decimal digit of any script.
+pub fn is_digit(c: char) -> bool {
+    if c.is_ascii() { c.is_ascii_digit() } else { in_class(&DECIMAL, c) }
+}
+
+/// Whether `\w` matches it: a letter, a number of any kind, or the low line.
+pub fn is_word(c: char) -> bool {
+    if c.is_ascii() {
+        c.is_ascii_alphanumeric() || c == '_'
+    } else {
+        in_class(&LETTER, c) || in_class(&NUMBER, c)
+    }
+}
+
+/// The value of a decimal digit of any script.
+pub fn digit_value(c: char) -> Option<u32> {
+    if !is_digit(c) {
+        return None;
+    }
+    // Unicode lays decimal digits out in runs that start with a zero and hold whole sets of ten.
+    let mut start = u32::from(c);
+    while start.checked_sub(1).and_then(char::from_u32).is_some_and(is_digit) {
+        start -= 1;
+    }
+    Some((u32::from(c) - start) % 10)
+}
+
+/// Without white space at either end.
+pub fn strip(text: &str) -> &str {
+    text.trim_matches(is_space)
+}
+
+/// The parts between runs of white space; none is empty.
+pub fn split(text: &str) -> Vec<&str> {
+    text.split(is_space).filter(|part| !part.is_empty()).collect()
+}
+
+/// Lower-cased by the full Unicode rules.
+pub fn lower(text: &str) -> String {
+    text.to_lowercase()
+}
+
+/// How many code points the upper-cased text has (`ß` counts as two).
+pub fn upper_len(text: &str) -> usize {
+    text.chars().flat_map(char::to_uppercase).count()
+}
+
+/// Without the 32 ASCII punctuation marks.
+pub fn delete_ascii_punctuation(text: &str) -> String {
+    text.chars().filter(|c| !c.is_ascii_punctuation()).collect()
+}
+
+/// The capital letter of that number, from 0 for `A`.
+pub fn capital(index: usize) -> Option<char> {
+    u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn white_space_is_pythons() {
+        for c in ['\u{1c}', '\u{1f}', '\u{85}', '\u{a0}', '\u{3000}', '\u{2028}', '\t', '\u{b}'] {
+            assert!(is_space(c), "{c:?}");
+        }
+        for c in ['\u{200b}', '\u{feff}', '\u{0}', 'a'] {
+            assert!(!is_space(c), "{c:?}");
+        }
+        assert_eq!(strip("\u{1c} a b\u{85}"), "a b");
+        assert_eq!(split("\u{3000}a\u{1d}b  c "), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn classes_are_pythons() {
+        assert!(is_alpha('狗') && is_alpha('é') && !is_alpha('\u{301}') && !is_alpha('Ⅷ'));
+        assert!(is_digit('３') && is_digit('٣') && !is_digit('²') && !is_digit('Ⅷ'));
+        assert!(is_word('²') && is_word('_') && is_word('狗') && !is_word('\u{301}'));
+    }
+
+    #[test]
+    fn digits_have_values_in_every_script() {
+        assert_eq!(digit_value('７'), Some(7));
+        assert_eq!(digit_value('٤'), Some(4));
+        assert_eq!(digit_value('𝟗'), Some(9));
+        assert_eq!(digit_value('x'), None);
+    }
+
+    #[test]
+    fn casing_is_full() {
+        assert_eq!(lower("ΟΔΟΣ İ"), "οδος i\u{307}");
+        assert_eq!(upper_len("straße"), 7);
+    }
+
+    #[test]
+    fn capitals_end_at_z() {
+        assert_eq!((capital(0), capital(25), capital(26)), (Some('A'), Some('Z'), None));
+    }
+}
