@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod grade;
+mod judge;
 mod metric;
 mod prompt;
 pub mod raw;
@@ -14,6 +15,7 @@ pub mod text;
 mod track;
 
 pub use grade::Grade;
+pub use judge::{Boxes, Judge, JudgeError, Predictions, Reader, RuleError, Rules};
 pub use metric::{Marked, Metric, Prepared};
 pub use prompt::{GroundingPrompt, PromptError, max_new_tokens, segments};
 pub use segment::Segment;

@@ -100,9 +100,9 @@ fn vlmevalkit_mmmu(input: &Value) -> Result<Value, RawError> {
     let gold = if listed.contains_key(&'A') {
         letter(input)?
     } else {
-        listed.insert('A', answer(input)?);
-        listed.insert('B', "Other Answers".to_owned());
-        'A'
+        let (options, gold) = mmmu::closed(&answer(input)?);
+        listed.extend(options);
+        gold
     };
     let extracted = extract(&prediction(input)?, &listed, Version::June2026);
     Ok(json!({ "extracted": extracted, "score": f64::from(extracted == Some(gold)) }))

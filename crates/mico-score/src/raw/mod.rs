@@ -63,7 +63,7 @@ pub enum RawError {
     },
 }
 
-/// Every rule; each module lists its own.
+/// Every rule; each module lists its own, those outside this folder (prompts, aggregates) too.
 const TABLES: &[&[Entry]] = &[
     texts::RAW,
     yesno::RAW,

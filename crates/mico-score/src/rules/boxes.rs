@@ -45,12 +45,12 @@ pub fn iou(a: Xyxy, b: Xyxy) -> f64 {
 }
 
 /// A place in a text from which numbers are read.
-struct Cursor<'a> {
-    text: &'a [char],
+struct Cursor {
+    text: Vec<char>,
     at: usize,
 }
 
-impl Cursor<'_> {
+impl Cursor {
     fn peek(&self) -> Option<char> {
         self.text.get(self.at).copied()
     }
@@ -139,10 +139,9 @@ impl Cursor<'_> {
 
 /// Every run of numbers that a reader finds, from left to right without overlap.
 fn all<T>(text: &str, read: impl Fn(&mut Cursor) -> Option<T>) -> Vec<T> {
-    let text: Vec<char> = text.chars().collect();
-    let mut cursor = Cursor { text: &text, at: 0 };
+    let mut cursor = Cursor { text: text.chars().collect(), at: 0 };
     let mut found = Vec::new();
-    while cursor.at < text.len() {
+    while cursor.at < cursor.text.len() {
         let start = cursor.at;
         match read(&mut cursor) {
             Some(value) => found.push(value),
@@ -158,9 +157,9 @@ fn four(numbers: &[f64]) -> Option<Xyxy> {
 
 /// VLMEvalKit's reading: the first `[n, n, n, n]`, else the first four numbers anywhere.
 pub fn first(text: &str) -> Option<Xyxy> {
-    let lists = all(text, |cursor| cursor.bracketed());
+    let lists = all(text, Cursor::bracketed);
     lists.iter().find_map(|list| four(list)).or_else(|| {
-        let numbers = all(text, |cursor| cursor.number());
+        let numbers = all(text, Cursor::number);
         numbers.get(..4).and_then(four)
     })
 }

@@ -6,7 +6,7 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Option<f64> {
         return None;
     }
     let (x, y) = (ranks(x), ranks(y));
-    let mean = (x.len() as f64 + 1.0) / 2.0;
+    let mean = f64::midpoint(x.len() as f64, 1.0);
     let product = |a: &[f64], b: &[f64]| -> f64 {
         a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum()
     };
@@ -19,10 +19,11 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
     let mut ranks = vec![0.0; values.len()];
+    let mut before = 0;
     for group in order.chunk_by(|a, b| values[*a] == values[*b]) {
-        let first = order.iter().position(|at| at == &group[0]).unwrap_or_default();
-        let rank = first as f64 + (group.len() as f64 + 1.0) / 2.0;
+        let rank = before as f64 + f64::midpoint(group.len() as f64, 1.0);
         group.iter().for_each(|at| ranks[*at] = rank);
+        before += group.len();
     }
     ranks
 }

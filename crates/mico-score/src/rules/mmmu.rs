@@ -1,5 +1,6 @@
 //! MMMU, multiple choice.
 
+use super::Choices;
 use crate::text::{capital, lower, split};
 
 const ENDS: [char; 7] = [',', '.', '!', '?', ';', ':', '\''];
@@ -53,6 +54,16 @@ pub fn letter(response: &str, options: &[String], parser: Parser) -> Option<char
     latest(&named, |letter| place(&letter))
 }
 
+/// The options VLMEvalKit gives an open question, and the letter it then wants: that of the gold unless the gold itself
+/// is a letter, which the toolkit takes for one.
+pub fn closed(gold: &str) -> (Choices, char) {
+    let options = [('A', gold.to_owned()), ('B', "Other Answers".to_owned())].into();
+    let mut letters = gold.chars();
+    let letter =
+        letters.next().filter(|letter| letter.is_ascii_uppercase() && letters.next().is_none());
+    (options, letter.unwrap_or('A'))
+}
+
 /// The first of those whose place is the largest; no place comes before every place.
 fn latest(letters: &[char], place: impl Fn(char) -> Option<usize>) -> Option<char> {
     let mut best: Option<(Option<usize>, char)> = None;
@@ -87,6 +98,13 @@ mod tests {
         for (text, expected) in cases {
             assert_eq!(read(text, Parser::Official), expected, "{text:?}");
         }
+    }
+
+    #[test]
+    fn open_questions_become_closed() {
+        let (options, letter) = closed("steel");
+        assert_eq!((options[&'A'].as_str(), options.len(), letter), ("steel", 2, 'A'));
+        assert_eq!(closed("B").1, 'B');
     }
 
     #[test]

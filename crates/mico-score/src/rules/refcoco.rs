@@ -9,27 +9,32 @@ const FRACTIONS: f64 = 1.5;
 /// Up to this size it takes them for thousandths.
 const THOUSANDTHS: f64 = 1000.0;
 
-/// VLMEvalKit's reading in pixels of a picture of that size: the unit is guessed from the largest number, the box is
-/// clipped to the picture, then its corners are put in order.
+/// VLMEvalKit's reading in pixels of a picture of that size.
 pub fn by_magnitude(text: &str, width: f64, height: f64) -> Option<Xyxy> {
-    let [left, top, right, bottom] = boxes::first(text)?;
-    let largest = [left, top, right, bottom].into_iter().map(f64::abs).fold(0.0, f64::max);
-    let scale = |value: f64, size: f64| {
-        if largest <= FRACTIONS {
+    boxes::first(text).map(|numbers| scaled_by_magnitude(numbers, width, height))
+}
+
+/// A box in pixels: its unit is guessed from the largest number, it is clipped to the picture, then its corners are put
+/// in order.
+pub fn scaled_by_magnitude(numbers: Xyxy, width: f64, height: f64) -> Xyxy {
+    let largest = numbers.into_iter().map(f64::abs).fold(0.0, f64::max);
+    let clipped = |value: f64, size: f64| {
+        let scaled = if largest <= FRACTIONS {
             value * size
         } else if largest <= THOUSANDTHS {
             value / 1000.0 * size
         } else {
             value
-        }
+        };
+        scaled.max(0.0).min(size)
     };
-    let clipped = |value, size: f64| scale(value, size).max(0.0).min(size);
-    Some(ordered([
+    let [left, top, right, bottom] = numbers;
+    ordered([
         clipped(left, width),
         clipped(top, height),
         clipped(right, width),
         clipped(bottom, height),
-    ]))
+    ])
 }
 
 /// The first box of a reply in a known unit, as shares of the picture.

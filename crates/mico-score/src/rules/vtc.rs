@@ -18,13 +18,13 @@ pub fn correct(dataset: &str, record: &Value) -> bool {
     let dataset = dataset.to_lowercase();
     let has = |name: &str| dataset.contains(name);
     let judged = if has("chartqa") {
-        logged(record, "relaxed_overall")
+        Ok(logged(record, "relaxed_overall"))
     } else if has("pope") {
         score(record, "pope_accuracy")
     } else if has("ocrbench") {
         score(record, "ocrbench_accuracy")
     } else if has("gqa") {
-        logged(record, "exact_match")
+        Ok(logged(record, "exact_match"))
     } else if has("mme") {
         match (score(record, "mme_perception_score"), score(record, "mme_cognition_score")) {
             (Ok(None), cognition) => cognition,
@@ -38,14 +38,14 @@ pub fn correct(dataset: &str, record: &Value) -> bool {
     } else {
         Ok(None)
     };
-    judged.map_or(false, |judged| judged.unwrap_or_else(|| by_text(record)))
+    judged.is_ok_and(|judged| judged.unwrap_or_else(|| by_text(record)))
 }
 
 /// The record is not of the expected shape.
 struct Shape;
 
-fn logged(record: &Value, field: &str) -> Result<Option<bool>, Shape> {
-    Ok(record.get(field).filter(|value| !value.is_null()).map(truthy))
+fn logged(record: &Value, field: &str) -> Option<bool> {
+    record.get(field).filter(|value| !value.is_null()).map(truthy)
 }
 
 fn truthy(value: &Value) -> bool {

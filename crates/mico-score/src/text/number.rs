@@ -7,8 +7,9 @@ use super::unicode::{digit_value, is_space};
 /// White space around it, a sign, an exponent, `_` between digits, digits of any script, `inf`, `infinity` and
 /// `nan` in any case are accepted.
 pub fn float(text: &str) -> Option<f64> {
-    // The separators U+001C to U+001F, white space elsewhere, are none here.
-    let ascii: Option<String> = text.trim().chars().map(ascii_of).collect();
+    // `str.strip` takes the separators U+001C to U+001F for spaces, `float` does not.
+    let text = text.trim_matches(char::is_whitespace);
+    let ascii: Option<String> = text.chars().map(ascii_of).collect();
     let ascii = ascii?;
     let bytes = ascii.as_bytes();
     let digit = |at: Option<usize>| at.and_then(|at| bytes.get(at)).is_some_and(u8::is_ascii_digit);
@@ -78,24 +79,8 @@ mod tests {
         }
         assert!(float("NaN").is_some_and(f64::is_nan));
         for text in [
-            "",
-            " ",
-            ".",
-            "1 2",
-            "1,000",
-            "_1",
-            "1_",
-            "1__0",
-            "1_.0",
-            "0x10",
-            "e5",
-            "1e",
-            "½",
-            "²",
-            "--1",
-            "5%",
-            "9.5\u{1c}",
-            "\u{1f}１",
+            "", " ", ".", "1 2", "1,000", "_1", "1_", "1__0", "1_.0", "0x10", "e5", "1e", "½", "²",
+            "--1", "5%", "\u{1c}5",
         ] {
             assert_eq!(float(text), None, "{text:?}");
         }

@@ -1,0 +1,114 @@
+//! Canonical fields, read strictly: what a data reader delivers must be as agreed.
+
+use serde_json::Value;
+
+use crate::rules::Choices;
+use crate::rules::boxes::Xyxy;
+use crate::text::capital;
+use crate::{Fields, Track};
+
+/// How much of a wrong value an error shows.
+const SHOWN: usize = 60;
+
+/// Why an answer cannot be judged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JudgeError {
+    /// The track has no rule for single answers.
+    #[error("task '{0}' has no rule for single answers")]
+    NoRule(Track),
+    /// A gold field is missing or of another type.
+    #[error("field '{field}': {found}, accepted: {accepted}")]
+    Field {
+        /// The field.
+        field: &'static str,
+        /// What is there.
+        found: String,
+        /// What would do.
+        accepted: &'static str,
+    },
+}
+
+fn fault(fields: &Fields, field: &'static str, accepted: &'static str) -> JudgeError {
+    let shown = |value: &Value| value.to_string().chars().take(SHOWN).collect();
+    let found = fields.get(field).map_or_else(|| "missing".to_owned(), shown);
+    JudgeError::Field { field, found, accepted }
+}
+
+/// A text.
+pub(super) fn text<'a>(fields: &'a Fields, field: &'static str) -> Result<&'a str, JudgeError> {
+    let value = fields.get(field).and_then(Value::as_str);
+    value.ok_or_else(|| fault(fields, field, "a text"))
+}
+
+/// The gold letter.
+pub(super) fn letter(fields: &Fields, field: &'static str) -> Result<char, JudgeError> {
+    let mut letters = text(fields, field)?.chars();
+    let letter =
+        letters.next().filter(|letter| letter.is_ascii_uppercase() && letters.next().is_none());
+    letter.ok_or_else(|| fault(fields, field, "a capital letter"))
+}
+
+/// A list of texts.
+pub(super) fn texts(fields: &Fields, field: &'static str) -> Result<Vec<String>, JudgeError> {
+    let list = fields.get(field).and_then(Value::as_array);
+    let texts =
+        list.and_then(|list| list.iter().map(|item| item.as_str().map(str::to_owned)).collect());
+    texts.ok_or_else(|| fault(fields, field, "a list of texts"))
+}
+
+/// The gold texts: `answers`, else the one of `answer`.
+pub(super) fn answers(fields: &Fields) -> Result<Vec<String>, JudgeError> {
+    if !fields.contains_key("answers") && fields.contains_key("answer") {
+        return text(fields, "answer").map(|answer| vec![answer.to_owned()]);
+    }
+    texts(fields, "answers")
+}
+
+/// The options by letter.
+pub(super) fn choices(fields: &Fields) -> Result<Choices, JudgeError> {
+    let entry = |(name, text): (&String, &Value)| {
+        let mut letters = name.chars();
+        let letter =
+            letters.next().filter(|letter| letter.is_ascii_uppercase() && letters.next().is_none());
+        Some((letter?, text.as_str()?.to_owned()))
+    };
+    let map = fields.get("choices").and_then(Value::as_object);
+    let choices = map.and_then(|map| map.iter().map(entry).collect());
+    choices.ok_or_else(|| fault(fields, "choices", "a map from capital letters to texts"))
+}
+
+/// The letter of a number from 0.
+pub(super) fn numbered_letter(fields: &Fields, field: &'static str) -> Result<char, JudgeError> {
+    let number = fields.get(field).and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
+    number.and_then(capital).ok_or_else(|| fault(fields, field, "a number from 0 to 25"))
+}
+
+fn numbers<const N: usize>(value: &Value) -> Option<[f64; N]> {
+    let numbers: Option<Vec<f64>> = value.as_array()?.iter().map(Value::as_f64).collect();
+    numbers?.try_into().ok()
+}
+
+/// One box.
+pub(super) fn one_box(fields: &Fields) -> Result<Xyxy, JudgeError> {
+    fields.get("box").and_then(numbers).ok_or_else(|| fault(fields, "box", "four numbers"))
+}
+
+/// Any number of boxes.
+pub(super) fn boxes(fields: &Fields) -> Result<Vec<Xyxy>, JudgeError> {
+    let list = fields.get("boxes").and_then(Value::as_array);
+    let boxes = list.and_then(|list| list.iter().map(numbers).collect());
+    boxes.ok_or_else(|| fault(fields, "boxes", "a list of boxes of four numbers"))
+}
+
+/// A size above 0.
+pub(super) fn size(fields: &Fields, field: &'static str) -> Result<f64, JudgeError> {
+    let value = fields.get(field).and_then(Value::as_f64).filter(|size| *size > 0.0);
+    value.ok_or_else(|| fault(fields, field, "a number above 0"))
+}
+
+/// Width and height of the picture the model saw.
+pub(super) fn model_input(fields: &Fields) -> Result<[f64; 2], JudgeError> {
+    let found: Option<[f64; 2]> = fields.get("model_input").and_then(numbers);
+    let positive = found.filter(|size| size.iter().all(|length| *length > 0.0));
+    positive.ok_or_else(|| fault(fields, "model_input", "width and height above 0"))
+}
