@@ -3,24 +3,30 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{FalseyValueParser, PossibleValuesParser, RangedU64ValueParser};
-use mico_eval::{Calibration, CalibrationOptions, Split, TinySuite, fingerprint};
+use clap::builder::FalseyValueParser;
+use mico_eval::{Calibration, CalibrationOptions, Run, Shard, Source, Split, fingerprint};
 use mico_select::schedule::{Budget, DEFAULT_POOL};
 use serde::Serialize;
 
-use crate::eval::{MAX_LIMIT, SUITES};
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::progress::Bar;
+use crate::task_args::{TaskArgs, Usual};
 use crate::threads::in_pool;
 use crate::{files, output};
 
-/// Sweep the refinement block on calibration items and name the best.
+/// The built-in suite has a split for this that no benchmark asks about. A benchmark is read to its
+/// end; `--limit` items are drawn from it.
+const USUAL: Usual = Usual { suite: 100, benchmark: None, split: Split::Calibration };
+/// Items drawn from a benchmark, as in the paper.
+const SAMPLE: usize = 100;
+
+/// Sweep the refinement block on calibration items and name the best: on generated scenes that no
+/// benchmark asks about, or on a sample of any benchmark (`--tasks ocrbench --data DIR`).
 #[derive(Debug, Args)]
 pub struct CalibrateArgs {
-    /// Whose calibration split: `tiny`, generated scenes that no benchmark asks about.
-    #[arg(long, env = "MICO_SUITE", value_name = "NAME", default_value = SUITES[0], value_parser = PossibleValuesParser::new(SUITES))]
-    suite: String,
+    #[command(flatten)]
+    tasks: TaskArgs,
     #[command(flatten)]
     model: ModelArgs,
     /// Layer-average number of visual tokens per image, the same for every block.
@@ -32,12 +38,6 @@ pub struct CalibrateArgs {
     /// Stage-1 pool as a multiple of the budget.
     #[arg(long, env = "MICO_POOL", value_name = "N", default_value_t = DEFAULT_POOL)]
     pool: usize,
-    /// Items per track.
-    #[arg(long, env = "MICO_LIMIT", value_name = "N", default_value_t = 100, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
-    limit: usize,
-    /// Which scenes.
-    #[arg(long, env = "MICO_SEED", default_value_t = 0, allow_negative_numbers = true)]
-    seed: u32,
     /// Folder for JSON, Markdown and the plot.
     #[arg(long, env = "MICO_OUT", value_name = "DIR")]
     out: Option<PathBuf>,
@@ -69,6 +69,7 @@ pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
 }
 
 fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
+    args.tasks.tracks()?;
     if let Some(folder) = &args.out {
         let made = std::fs::create_dir_all(folder);
         made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
@@ -83,12 +84,29 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
     let attends = |block: &usize| engine.model().decoder().has_attention(block - 1);
     let all = || (1..blocks).filter(attends).collect();
     let layers = if args.layers.is_empty() { all() } else { args.layers.clone() };
-    let suite = TinySuite::new(Split::Calibration, args.seed.into(), args.limit);
-    let options = CalibrationOptions { tokens: args.budget, layers, pool: args.pool };
+    let benchmark = !args.tasks.tasks.is_empty();
+    // Of a benchmark a sample is drawn from all of it: many are sorted by category.
+    let whole = TaskArgs { limit: args.tasks.limit.filter(|_| !benchmark), ..args.tasks.clone() };
+    let sources = whole.sources(&engine, USUAL)?;
+    let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
+    let sample = benchmark.then(|| args.tasks.limit.unwrap_or(SAMPLE));
+    let seed = args.tasks.seed.into();
+    let options = CalibrationOptions { tokens: args.budget, layers, pool: args.pool, sample, seed };
+    let run = Run {
+        engine: &engine,
+        model: "",
+        sources: &sources,
+        settings: &[],
+        shard: Shard::default(),
+        video: args.tasks.video()?,
+        jobs: None,
+    };
     let bar = Bar::new("items");
-    let show = |done: usize, total: usize| bar.show(done, total);
-    let found = mico_eval::calibrate(&engine, &suite, &options, &show)?;
+    let found = mico_eval::calibrate(&run, &options, &|done, total| bar.count(done, total))?;
     drop(bar);
+    for reason in &found.failed {
+        eprintln!("warning: left out: {reason}");
+    }
     let markdown = found.markdown();
     let document = Document {
         model: &args.model.model,

@@ -79,9 +79,9 @@ impl From<mico_eval::Error> for Failure {
                 let cause = Self::from(*source);
                 Self { message: format!("item {item}: {}", cause.message), ..cause }
             }
-            mico_eval::Error::OutOfRange { .. } | mico_eval::Error::Occupied { .. } => {
-                Self::misused(error)
-            }
+            mico_eval::Error::OutOfRange { .. }
+            | mico_eval::Error::Occupied { .. }
+            | mico_eval::Error::Sweep { .. } => Self::misused(error),
             _ => Self::failed(error),
         }
     }

@@ -21,8 +21,10 @@ mod output;
 mod progress;
 mod pruning_args;
 pub mod run;
+pub mod score;
 pub mod select;
 pub mod size;
+mod task_args;
 pub mod tensor_file;
 pub mod threads;
 pub mod trace;
@@ -48,6 +50,7 @@ enum Verb {
     Flops(Box<flops::FlopsArgs>),
     Bench(bench::BenchArgs),
     Eval(eval::EvalArgs),
+    Score(score::ScoreArgs),
     Calibrate(calibrate::CalibrateArgs),
     Models(models::ModelsArgs),
     Doctor(doctor::DoctorArgs),
@@ -62,7 +65,11 @@ impl Cli {
             Verb::Bench(args) => args.threads(),
             Verb::Eval(args) => args.threads(),
             Verb::Calibrate(args) => args.threads(),
-            Verb::Doctor(_) | Verb::Flops(_) | Verb::Models(_) | Verb::Select(_) => None,
+            Verb::Doctor(_)
+            | Verb::Flops(_)
+            | Verb::Models(_)
+            | Verb::Score(_)
+            | Verb::Select(_) => None,
         }
     }
 
@@ -75,6 +82,7 @@ impl Cli {
             Verb::Flops(args) => flops::run(args),
             Verb::Bench(args) => bench::run(args),
             Verb::Eval(args) => eval::run(args),
+            Verb::Score(args) => score::run(args),
             Verb::Calibrate(args) => calibrate::run(args),
             Verb::Models(args) => models::run(args),
             Verb::Doctor(args) => doctor::run(args),

@@ -34,6 +34,16 @@ impl Bar {
     }
 }
 
+impl Bar {
+    /// The same where the end may not be known.
+    pub(crate) fn count(&self, done: usize, total: Option<usize>) {
+        match total {
+            Some(total) => self.show(done, total),
+            None => self.0.set_position(done as u64),
+        }
+    }
+}
+
 impl Drop for Bar {
     fn drop(&mut self) {
         self.0.finish_and_clear();

@@ -5,6 +5,24 @@
 
 #![forbid(unsafe_code)]
 
+mod coco;
+mod dataset;
+mod error;
+mod fields;
+mod ids;
+mod json;
+pub mod literal;
+mod llava;
+mod missing;
+mod names;
+mod predictions;
 mod sample;
+mod samples;
+mod shards;
+mod tsv;
 
+pub use dataset::{Dataset, Layout, open, open_as};
+pub use error::{Damaged, Error};
+pub use predictions::{Form, Prediction, Predictions, predictions};
 pub use sample::{Sample, Visual};
+pub use samples::Samples;

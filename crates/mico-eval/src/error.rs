@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::task::Item;
+use crate::item::Item;
 
 /// The result of measuring.
-pub type Result<T> = std::result::Result<T, Error>;
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a measurement stopped.
 #[derive(Debug, thiserror::Error)]
@@ -33,6 +33,55 @@ pub enum Error {
     Occupied {
         /// The journal.
         path: PathBuf,
+    },
+    /// A journal is being written by another process.
+    #[error("{} is being written by another process", path.display())]
+    Busy {
+        /// The journal.
+        path: PathBuf,
+    },
+    /// Two records of the same key say different things.
+    #[error("{track} {item}: two records of the same model, prompt and setting differ")]
+    Conflict {
+        /// The track.
+        track: String,
+        /// The item.
+        item: String,
+    },
+    /// Results that do not belong together.
+    #[error("{}: {reason}", path.display())]
+    Apart {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// An answer could not be judged.
+    #[error("{item}: {reason}")]
+    Score {
+        /// The track and item.
+        item: String,
+        /// Why.
+        reason: String,
+    },
+    /// Benchmark files could not be read.
+    #[error(transparent)]
+    Data(#[from] mico_data::Error),
+    /// A prompt could not be made.
+    #[error("{item}: {source}")]
+    Prompt {
+        /// The track and item.
+        item: String,
+        /// Why.
+        source: mico_score::PromptError,
+    },
+    /// A file that describes a sweep is wrong.
+    #[error("{name}: {message}")]
+    Sweep {
+        /// The file.
+        name: String,
+        /// Why.
+        message: String,
     },
     /// The engine could not answer an item.
     #[error("item {item}: {source}")]

@@ -1,20 +1,30 @@
 //! Records on disk: appended line by line, so that an interruption loses none that was written.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mico_score::Fields;
 
 use crate::error::{Error, Result};
-use crate::record::{Record, RecordKey};
+use crate::record::{Keys, Record, RecordKey};
 
 /// The file's name in its folder.
-const FILE: &str = "records.jsonl";
+pub const RECORDS: &str = "records.jsonl";
 
-/// All records so far, and where new ones go.
+/// All records so far, and where new ones go. Threads share it.
 #[derive(Debug, Default)]
 pub struct Journal {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
     records: BTreeMap<RecordKey, Record>,
+    /// An item's fields stand in the records of all its settings; one copy serves them.
+    fields: BTreeMap<(Keys, String, String), Arc<Fields>>,
     file: Option<(PathBuf, File)>,
 }
 
@@ -24,58 +34,121 @@ impl Journal {
         Self::default()
     }
 
-    /// Opens `folder` (made if need be). Records that are already there count if `resume` says so and
-    /// are refused otherwise.
+    /// Opens `folder` (made if need be) to write. Records that are already there count if `resume`
+    /// says so and are refused otherwise; so is a journal another process is writing.
     pub fn open(folder: &Path, resume: bool) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
-        let path = folder.join(FILE);
-        let text = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(Error::io(&path)(error)),
-        };
-        // What follows the last line break is what an interruption left of a line.
-        let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        if !resume && !text.is_empty() {
+        let path = folder.join(RECORDS);
+        let mut options = OpenOptions::new();
+        let file = options.create(true).truncate(false).read(true).write(true).open(&path);
+        let mut file = file.map_err(Error::io(&path))?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path }),
+            // Some file systems know no locks; there the caller must take care.
+            Err(TryLockError::Error(_)) => {}
+        }
+        let length = file.metadata().map_err(Error::io(&path))?.len();
+        if !resume && length > 0 {
             return Err(Error::Occupied { path });
         }
-        let records = parse(&path, &text[..whole])?;
-        let file = OpenOptions::new().create(true).append(true).open(&path);
-        let file = file.map_err(Error::io(&path))?;
-        file.set_len(whole as u64).map_err(Error::io(&path))?;
-        Ok(Self { records, file: Some((path, file)) })
+        let mut inner = Inner::default();
+        // What follows the last line break is what an interruption left of a line.
+        let whole = inner.read(&path, &file)?;
+        file.set_len(whole).map_err(Error::io(&path))?;
+        file.seek(SeekFrom::End(0)).map_err(Error::io(&path))?;
+        inner.file = Some((path, file));
+        Ok(Self { inner: Mutex::new(inner) })
     }
 
-    /// The record of that key.
-    pub fn get(&self, key: &RecordKey) -> Option<&Record> {
-        self.records.get(key)
+    /// Reads the records of `folder` and writes none.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(RECORDS);
+        let file = File::open(&path).map_err(Error::io(&path))?;
+        let mut inner = Inner::default();
+        inner.read(&path, &file)?;
+        Ok(Self { inner: Mutex::new(inner) })
     }
 
-    /// Takes records in and writes them out at once.
-    pub(crate) fn append(&mut self, records: Vec<Record>) -> Result<()> {
-        if let Some((path, file)) = &mut self.file {
-            let mut lines = Vec::new();
-            for record in &records {
-                serde_json::to_writer(&mut lines, record)
-                    .map_err(|error| Error::io(path)(error.into()))?;
-                lines.push(b'\n');
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A thread that died while holding the lock left whole records behind.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether there is a record of that key.
+    pub fn has(&self, key: &RecordKey) -> bool {
+        self.lock().records.contains_key(key)
+    }
+
+    /// The number of records.
+    pub fn len(&self) -> usize {
+        self.lock().records.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Every record in the order of keys.
+    pub fn records(&self) -> Vec<Record> {
+        self.lock().records.values().cloned().collect()
+    }
+
+    /// Takes a record in and writes it out at once. One that is there already must say the same.
+    pub fn append(&self, record: Record) -> Result<()> {
+        let mut inner = self.lock();
+        if let Some(known) = inner.records.get(&record.key) {
+            if known.answer != record.answer || known.failure != record.failure {
+                return Err(Error::Conflict { track: record.track, item: record.item });
             }
-            file.write_all(&lines).map_err(Error::io(path))?;
+            return Ok(());
         }
-        self.records.extend(records.into_iter().map(|record| (record.key.clone(), record)));
+        if let Some((path, file)) = &mut inner.file {
+            let mut line =
+                serde_json::to_vec(&record).map_err(|error| Error::io(path)(error.into()))?;
+            line.push(b'\n');
+            // One call for the whole line: a kill leaves it whole or cut, never mixed with another.
+            file.write_all(&line).map_err(Error::io(path))?;
+        }
+        inner.insert(record);
         Ok(())
     }
 }
 
-fn parse(path: &Path, text: &[u8]) -> Result<BTreeMap<RecordKey, Record>> {
-    let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
-    let records = lines.map(|(index, line)| {
-        let record: Record = serde_json::from_slice(line).map_err(|error| Error::Journal {
-            path: path.to_path_buf(),
-            line: index + 1,
-            message: error.to_string(),
-        })?;
-        Ok((record.key.clone(), record))
-    });
-    records.collect()
+impl Inner {
+    fn insert(&mut self, mut record: Record) {
+        let item = (record.run.clone(), record.track.clone(), record.item.clone());
+        let known = self.fields.entry(item).or_insert_with(|| Arc::clone(&record.fields));
+        if *known == record.fields {
+            record.fields = Arc::clone(known);
+        }
+        self.records.insert(record.key.clone(), record);
+    }
+
+    /// Takes every whole line in; the length up to the last of them.
+    fn read(&mut self, path: &Path, file: &File) -> Result<u64> {
+        let mut reader = BufReader::new(file);
+        let (mut whole, mut line, mut number) = (0_u64, Vec::new(), 0);
+        loop {
+            line.clear();
+            number += 1;
+            match reader.read_until(b'\n', &mut line) {
+                Ok(0) => return Ok(whole),
+                Ok(_) if line.last() != Some(&b'\n') => return Ok(whole),
+                Ok(read) => whole += read as u64,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(Error::io(path)(error)),
+            }
+            if line == b"\n" {
+                continue;
+            }
+            let record: Record = serde_json::from_slice(&line).map_err(|error| Error::Journal {
+                path: path.to_path_buf(),
+                line: number,
+                message: error.to_string(),
+            })?;
+            self.insert(record);
+        }
+    }
 }

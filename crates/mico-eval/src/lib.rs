@@ -1,47 +1,63 @@
 //! Quality under pruning, measured.
 //!
-//! A [`Suite`] has items (a picture, a question, the right answer) in tracks, each with its
-//! [`Scorer`]. [`run()`] puts them to an engine under several [`Setting`]s and keeps a [`Record`] of
-//! each answer in a [`Journal`] that survives interruptions. [`Summary`] turns records into the paper's
-//! Acc and Rel with intervals, and compares settings on the same items. [`calibrate()`] chooses the
-//! refinement block. Inference knows nothing of scores, and scores nothing of engines.
+//! A [`Source`] yields items (pictures, a question, the right answer) in tracks, each with its rules.
+//! [`run()`] puts them to an engine under several [`Setting`]s and keeps a [`Record`] of each answer in
+//! a [`Journal`] that survives interruptions. [`Summary`] turns records into the paper's Acc and Rel
+//! with intervals, and compares settings on the same items. [`calibrate()`] chooses the refinement
+//! block. Inference knows nothing of scores, and scores nothing of engines.
 //!
 //! ```
-//! use mico_eval::{Split, Suite, TinySuite};
+//! use mico_eval::{Source, Split, TinySuite};
 //! let suite = TinySuite::new(Split::Benchmark, 0, 3);
-//! assert_eq!(suite.items().len(), 3 * suite.tracks().len());
-//! println!("{}", suite.items()[0].question);
+//! let items = suite.items()?.count();
+//! assert_eq!(items, 3 * suite.tracks().len());
+//! # Ok::<(), mico_eval::Error>(())
 //! ```
 
 #![forbid(unsafe_code)]
 
-pub mod aggregate;
+mod acc;
 mod calibrate;
 pub mod drawing;
 mod error;
 mod fingerprint;
+mod item;
 mod journal;
 mod kl;
+mod manifest;
+mod merge;
 pub mod plot;
+mod predictions;
 mod record;
-mod report;
 mod run;
 pub mod scatter;
 pub mod scorer;
+mod scoring;
 mod setting;
+mod shard;
+mod source;
 pub mod stats;
-mod task;
-mod tiny;
+mod summary;
+mod sweep;
 
 pub use calibrate::{Calibration, CalibrationOptions, Candidate, calibrate};
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
-pub use journal::Journal;
+pub use item::{Damaged, Item, Shown};
+pub use journal::{Journal, RECORDS};
+pub use manifest::{Asked, MANIFEST, Manifest, Refused};
+pub use merge::merge;
 pub use mico_scenes::Split;
-pub use record::{Keys, Record, RecordKey};
-pub use report::{Comparison, Estimate, Row, Summary, TrackScore};
-pub use run::{Progress, Run, run};
+pub use predictions::{Joined, join};
+pub use record::{Keys, Record, RecordKey, Spent};
+pub use run::{Finished, Progress, Run, run, run_switched, switched};
 pub use scorer::Scorer;
-pub use setting::Setting;
-pub use task::{Item, Suite, Track};
-pub use tiny::TinySuite;
+pub use scoring::{Scoring, TrackSpec, Values};
+pub use setting::{Pruned, Setting};
+pub use shard::Shard;
+pub use source::{Benchmark, BenchmarkOptions, Items, Source, TinySuite};
+pub use summary::{
+    Column, Comparison, Estimate, Incomplete, Judged, Row, Summary, TrackComparison, TrackScore,
+    paper_table,
+};
+pub use sweep::{Entry, Layers, READY, Sweep};

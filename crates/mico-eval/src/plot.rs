@@ -4,7 +4,7 @@ use std::f64::consts::{PI, TAU};
 
 use crate::calibrate::{Calibration, Candidate};
 use crate::drawing::{Anchor, Colour, Drawing, Font, Place, Stroke};
-use crate::report::Estimate;
+use crate::summary::Estimate;
 
 const WIDTH: f64 = 640.0;
 const PANEL: f64 = 260.0;

@@ -1,88 +1,125 @@
 //! What is kept of an answer.
 
+use std::sync::Arc;
+
 use mico_engine::Outcome;
+use mico_score::Fields;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::fingerprint::hex;
+use crate::item::Item;
 use crate::setting::Setting;
-use crate::task::Item;
 
 /// Bytes of the hash in a key.
 const KEY_BYTES: usize = 12;
 
-/// Identifies an answer: model, suite, question and setting all went into it.
+/// Identifies an answer: model, task, prompt, gold and setting all went into it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RecordKey(String);
 
-/// Makes the keys of one run.
-#[derive(Debug, Clone)]
-pub struct Keys {
-    run: String,
-}
+/// Makes the keys of one source's records.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Keys(String);
 
 impl Keys {
-    pub(crate) fn new(run: String) -> Self {
-        Self { run }
+    /// Keys of all that is asked under this identity.
+    pub(crate) fn new(identity: &str) -> Self {
+        Self(digest(&[identity]))
     }
 
     /// The key of an item under a setting.
-    pub fn of(&self, item: &Item, setting: &Setting) -> RecordKey {
-        let mut hash = Sha256::new();
-        for part in [&self.run, &item.id, &item.question, &item.answer, &setting.key()] {
-            hash.update((part.len() as u64).to_le_bytes());
-            hash.update(part);
-        }
-        let digest = hash.finalize();
-        RecordKey(hex(&digest[..KEY_BYTES]))
+    pub(crate) fn of(&self, item: &Item, prompt: &str, setting: &Setting) -> RecordKey {
+        let gold = serde_json::to_string(&item.fields).unwrap_or_default();
+        let place = item.track.to_string();
+        RecordKey(digest(&[&self.0, &place, &item.id, prompt, &gold, &setting.key()]))
     }
 }
 
-/// One answer.
+fn digest(parts: &[&str]) -> String {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hex(&hash.finalize()[..KEY_BYTES])
+}
+
+/// A number made of a text, for what is drawn at random about it.
+pub(crate) fn seed(text: &str) -> u64 {
+    let digest = Sha256::digest(text);
+    digest.iter().take(8).fold(0, |seed, &byte| seed << 8 | u64::from(byte))
+}
+
+/// Seconds of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Spent {
+    /// Both stages of pruning.
+    pub pruning: f64,
+    /// Decoder blocks on the prompt.
+    pub prefill: f64,
+    /// Everything after the prompt.
+    pub decode: f64,
+}
+
+/// One answer. The vision side is shared by all settings and questions about a picture and has no
+/// time here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Its key.
     pub key: RecordKey,
+    /// The keys' common part: what model was asked which task how.
+    pub run: Keys,
+    /// The track's name.
+    pub track: String,
     /// The item.
     pub item: String,
-    /// The setting, as tables call it.
+    /// Its place in the track, from 0.
+    pub position: usize,
+    /// The picture it is about.
+    pub cluster: String,
+    /// The setting's key.
     pub setting: String,
-    /// Its budget.
-    pub tokens: Option<usize>,
-    /// What was asked.
-    pub question: String,
+    /// What was put to the model; `<image>` where pictures stand.
+    pub prompt: String,
     /// What was said.
     pub answer: String,
-    /// What is right.
-    pub gold: String,
+    /// Why the answer ended; empty if there is none.
+    pub finish: String,
+    /// Why there is no answer: a picture or video that cannot be read, a prompt too long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
+    /// Question, options, gold and what else the rules read.
+    pub fields: Arc<Fields>,
     /// Visual tokens before pruning, entering the decoder and in the last block.
     pub visual: [usize; 3],
     /// Visual tokens averaged over the blocks.
     pub layer_average: f64,
-    /// Seconds in the decoder, pruning included; the vision side is shared by all questions about a
-    /// picture.
-    pub seconds: f64,
+    /// Where the time went.
+    pub seconds: Spent,
 }
 
 impl Record {
-    pub(crate) fn new(key: RecordKey, item: &Item, setting: &Setting, outcome: &Outcome) -> Self {
+    /// Takes an answer in; without one it says what stood in the way.
+    pub(crate) fn take(&mut self, outcome: std::result::Result<&Outcome, String>) {
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(failure) => {
+                self.failure = Some(failure);
+                return;
+            }
+        };
         let (usage, seconds) = (&outcome.answer.usage, &outcome.trace.seconds);
-        Self {
-            key,
-            item: item.id.clone(),
-            setting: setting.label(),
-            tokens: setting.tokens(),
-            question: item.question.clone(),
-            answer: outcome.answer.text.clone(),
-            gold: item.answer.clone(),
-            visual: [usage.visual_tokens, usage.visual_tokens_entered, usage.visual_tokens_kept],
-            layer_average: usage.layer_average,
-            seconds: seconds.stage1
-                + seconds.stage2_relevance
-                + seconds.stage2_select
-                + seconds.decoder_prefill
-                + seconds.decode,
-        }
+        self.answer.clone_from(&outcome.answer.text);
+        self.finish = outcome.answer.finish.name().to_owned();
+        self.visual = [usage.visual_tokens, usage.visual_tokens_entered, usage.visual_tokens_kept];
+        self.layer_average = usage.layer_average;
+        self.seconds = Spent {
+            pruning: seconds.stage1 + seconds.stage2_relevance + seconds.stage2_select,
+            prefill: seconds.decoder_prefill,
+            decode: seconds.decode,
+        };
     }
 }

@@ -4,6 +4,7 @@
 
 #![forbid(unsafe_code)]
 
+mod aggregate;
 mod grade;
 mod judge;
 mod metric;
@@ -11,9 +12,11 @@ mod prompt;
 pub mod raw;
 pub mod rules;
 mod segment;
+pub mod table;
 pub mod text;
 mod track;
 
+pub use aggregate::{Acc, Suite};
 pub use grade::Grade;
 pub use judge::{Boxes, Judge, JudgeError, Predictions, Reader, RuleError, Rules};
 pub use metric::{Marked, Metric, Prepared};

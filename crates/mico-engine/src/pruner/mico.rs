@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mico_select::methods::{self, CoverageTerm};
-use mico_select::proxies::{Proxies, Relevance, Reliability};
+use mico_select::proxies::{Information, Proxies, Relevance, Reliability};
 use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, select};
 
 use super::groups::{check_budget, select_groups, two_stages};
@@ -14,6 +14,9 @@ use super::{
 use crate::error::Result;
 use crate::flops::SelectionSize;
 
+/// Sets the draws of images and stages apart.
+const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
+
 /// Stage 1 weighs tokens by norm and reliability, Stage 2 by norm and relevance; both keep the tokens
 /// that cover the weighted rest best. The factors can be exchanged for those of the ablations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -22,6 +25,21 @@ pub struct Mico {
     pub proxies: Proxies,
     /// How kept tokens speak for dropped ones.
     pub coverage: CoverageTerm,
+    /// What a stage does whose tokens are all worth the same and stand for nobody else.
+    pub idle: Idle,
+}
+
+/// What a stage without any component does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Idle {
+    /// Keeps the first tokens, as equal scores do.
+    #[default]
+    First,
+    /// Draws tokens without replacement.
+    Random {
+        /// Where the draw begins.
+        seed: u64,
+    },
 }
 
 impl Mico {
@@ -29,10 +47,26 @@ impl Mico {
         Ok(Arc::new(Self::read(settings)?))
     }
 
-    /// Reads `information`, `reliability`, `relevance` and `coverage`.
+    /// Reads `information`, `reliability`, `relevance`, `coverage` and `idle` with its `seed`.
     pub(super) fn read(settings: &mut Settings) -> Result<Self> {
         let methods::Mico { proxies, coverage } = methods::Mico::from_settings(settings)?;
-        Ok(Self { proxies, coverage })
+        let random = settings.choice("idle", &[("first", false), ("random", true)])?;
+        let idle = if random {
+            Idle::Random { seed: settings.number("seed", 0..=u64::MAX)?.unwrap_or(0) }
+        } else {
+            Idle::First
+        };
+        Ok(Self { proxies, coverage, idle })
+    }
+
+    /// The draw of a stage that has nothing to choose by; `None` if it has, or keeps the first.
+    fn draw(&self, proxies: Proxies, stage: u64) -> Option<u64> {
+        let Idle::Random { seed } = self.idle else { return None };
+        let idle = self.coverage == CoverageTerm::Off
+            && proxies.information == Information::One
+            && proxies.reliability == Reliability::One
+            && proxies.relevance == Relevance::One;
+        idle.then(|| seed ^ stage.wrapping_mul(STRIDE))
     }
 
     pub(super) fn stage1_signals(&self) -> Stage1Signals {
@@ -90,6 +124,9 @@ impl Pruner for Mico {
 
     fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
         let proxies = Proxies { relevance: Relevance::One, ..self.proxies };
+        if let Some(seed) = self.draw(proxies, view.image as u64) {
+            return select_groups(&methods::Random, view, share, seed);
+        }
         select_groups(&self.selector(proxies), view, share, 0)
     }
 
@@ -97,6 +134,10 @@ impl Pruner for Mico {
         let proxies = Proxies { reliability: Reliability::One, ..self.proxies };
         let selector = self.selector(proxies);
         let options = Options::default();
+        if let Some(seed) = self.draw(proxies, u64::MAX) {
+            let options = Options { seed, ..options };
+            return Ok(select(&methods::Random, &view.inputs()?, keep, &options)?);
+        }
         if self.proxies.relevance == Relevance::LastToken {
             let row = view.attention()?;
             let inputs = Inputs::new()

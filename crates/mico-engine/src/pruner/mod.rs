@@ -31,7 +31,7 @@ pub use cdpruner::CdPruner;
 pub use dart::Dart;
 pub use fastv::FastV;
 pub use holov::HoloV;
-pub use mico::Mico;
+pub use mico::{Idle, Mico};
 pub use mico_s1::MicoS1;
 pub use mmtok::MmTok;
 pub use none::NoPruning;

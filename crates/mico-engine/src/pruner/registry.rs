@@ -113,6 +113,15 @@ impl MethodSpec {
     pub fn build(&self) -> Result<Arc<dyn Pruner>> {
         by_name(&self.name, Settings::new(self.settings.clone()))
     }
+
+    /// The same with a seed, if it leaves something to chance and has none yet.
+    pub fn seeded(mut self, seed: u64) -> Self {
+        let idle = self.settings.get("idle").is_some_and(|idle| idle == "random");
+        if self.name == "random" || idle {
+            self.settings.entry("seed".to_owned()).or_insert_with(|| seed.to_string());
+        }
+        self
+    }
 }
 
 impl FromStr for MethodSpec {

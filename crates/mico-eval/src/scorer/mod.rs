@@ -3,10 +3,10 @@
 mod cell;
 mod exact;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A scoring rule.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scorer {
     /// The same words, capitals aside.
@@ -16,6 +16,14 @@ pub enum Scorer {
 }
 
 impl Scorer {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Cell => "cell",
+        }
+    }
+
     /// Whether an answer is right.
     ///
     /// ```

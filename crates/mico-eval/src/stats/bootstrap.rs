@@ -1,6 +1,7 @@
 //! Intervals by drawing pictures again: questions about one picture stay together.
 
 use mico_scenes::Rng;
+use rayon::prelude::*;
 
 /// Draws of an interval.
 pub const RESAMPLES: usize = 2000;
@@ -9,30 +10,33 @@ const SEED: u64 = 0x626f_6f74;
 
 /// Draws of `clusters` clusters with replacement. The same draws serve every setting, so differences
 /// between settings are paired.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Resamples {
-    /// How often each cluster occurs, one row per draw.
-    counts: Vec<Vec<u16>>,
+    clusters: usize,
+    draws: usize,
 }
 
 impl Resamples {
     /// Draws for that many clusters.
     pub fn new(clusters: usize, draws: usize) -> Self {
-        let mut rng = Rng::keyed(&[SEED, clusters as u64]);
-        let counts = (0..draws).map(|_| {
-            let mut row = vec![0_u16; clusters];
-            for _ in 0..clusters {
-                let at = rng.below(clusters);
-                row[at] = row[at].saturating_add(1);
-            }
-            row
-        });
-        Self { counts: counts.collect() }
+        Self { clusters, draws }
+    }
+
+    /// How often each cluster occurs in a draw.
+    pub fn row(&self, draw: usize) -> Vec<u32> {
+        let mut rng = Rng::keyed(&[SEED, self.clusters as u64, draw as u64]);
+        let mut row = vec![0_u32; self.clusters];
+        for _ in 0..self.clusters {
+            row[rng.below(self.clusters)] += 1;
+        }
+        row
     }
 
     /// A statistic of every draw; it is given how often each cluster occurs.
-    pub fn map(&self, statistic: impl Fn(&[u16]) -> Option<f64>) -> Vec<f64> {
-        self.counts.iter().filter_map(|row| statistic(row)).collect()
+    pub fn map(&self, statistic: impl Fn(&[u32]) -> Option<f64> + Sync) -> Vec<f64> {
+        let draws = (0..self.draws).into_par_iter();
+        let found: Vec<Option<f64>> = draws.map(|draw| statistic(&self.row(draw))).collect();
+        found.into_iter().flatten().collect()
     }
 }
 
@@ -55,7 +59,7 @@ mod tests {
     #[test]
     fn the_interval_of_a_mean_is_about_two_deviations_wide() {
         let values: Vec<f64> = (0..400).map(|i| f64::from(i % 2)).collect();
-        let mean = |counts: &[u16]| {
+        let mean = |counts: &[u32]| {
             let total: f64 = counts.iter().zip(&values).map(|(&c, v)| f64::from(c) * v).sum();
             Some(total / 400.0)
         };
@@ -68,6 +72,7 @@ mod tests {
     fn draws_are_the_same_every_time() {
         let sums = || Resamples::new(7, 20).map(|counts| Some(f64::from(counts[0])));
         assert_eq!(sums(), sums());
+        assert_ne!(Resamples::new(7, 20).row(0), Resamples::new(7, 20).row(1));
         assert_eq!(interval(Vec::new()), None);
         assert_eq!(interval(vec![3.0]), Some((3.0, 3.0)));
     }

@@ -1,5 +1,9 @@
 //! Named versions of the rules.
 
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
 use crate::rules::grec::Measure;
 use crate::rules::ocrbench;
 use crate::rules::options;
@@ -90,7 +94,8 @@ impl Named for Boxes {
 }
 
 /// Which version of each rule that has changed over time, or that models and papers differ on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "BTreeMap<&'static str, &'static str>", try_from = "BTreeMap<String, String>")]
 pub struct Rules {
     /// `extract`: VLMEvalKit's option letters: `2026-06`, `2025-08` or `before`.
     pub extract: options::Version,
@@ -179,6 +184,22 @@ impl Rules {
             ("predictions", self.predictions.name()),
             ("boxes", self.boxes.name()),
         ]
+    }
+}
+
+impl From<Rules> for BTreeMap<&'static str, &'static str> {
+    fn from(rules: Rules) -> Self {
+        rules.values().into_iter().collect()
+    }
+}
+
+impl TryFrom<BTreeMap<String, String>> for Rules {
+    type Error = RuleError;
+
+    fn try_from(pairs: BTreeMap<String, String>) -> Result<Self, RuleError> {
+        let mut rules = Self::default();
+        pairs.iter().try_for_each(|(name, value)| rules.set(name, value))?;
+        Ok(rules)
     }
 }
 

@@ -33,7 +33,8 @@ impl Ask {
         Ok(Self {
             question: question.ok_or(PromptError::Missing { track, field: "question" })?,
             hint: fields.get("hint").and_then(text),
-            open: options.is_empty() || is_open(fields),
+            // Other tracks number their kinds of questions under the same name.
+            open: options.is_empty() || (track == Track::Mmmu && is_open(fields)),
             options,
             tokens: fields.get("ocr_tokens").map(texts).unwrap_or_default(),
         })

@@ -158,7 +158,7 @@ fn task(track: Track, input: &Value) -> Result<Value, RawError> {
     let hint = doc.get("hint").and_then(ask::text);
     let ask = Ask {
         question: string(&input["doc"], "question")?,
-        // Only the English task knows that this word stands for no hint.
+        // Only the English task takes this word for a missing hint.
         hint: hint.filter(|hint| track != Track::MmbenchEn || hint != "nan"),
         options: if open { Vec::new() } else { options(track, &input["doc"])? },
         tokens: if wants_tokens { list(&input["doc"], "ocr_tokens")? } else { Vec::new() },

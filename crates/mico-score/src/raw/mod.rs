@@ -74,6 +74,7 @@ const TABLES: &[&[Entry]] = &[
     video::RAW,
     other::RAW,
     crate::prompt::RAW,
+    crate::aggregate::RAW,
 ];
 
 /// Every scorer and its kind.

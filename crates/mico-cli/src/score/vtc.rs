@@ -1,0 +1,231 @@
+//! VTC-Bench: questions that need resolution against those that do not, from sample logs.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use mico_score::rules::vtc;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// The tasks, by what their logs' names contain, the longer before the shorter.
+const TASKS: [&str; 8] =
+    ["mmbench_en", "mmbench_cn", "mmstar", "ocrbench", "chartqa", "gqa", "mme", "pope"];
+/// The downsampling factors that make groups.
+const FACTORS: [u32; 5] = [2, 3, 4, 5, 10];
+
+/// Where the logs are.
+pub(super) struct Folders<'a> {
+    /// The reference model's `Downsample` folder, or one above it.
+    pub(super) data: &'a Path,
+    /// The model that is measured.
+    pub(super) target: &'a Path,
+    /// The same unpruned, if there are logs of that.
+    pub(super) vanilla: Option<&'a Path>,
+}
+
+/// One task's groups at one factor.
+#[derive(Debug, Serialize)]
+struct Task {
+    task: &'static str,
+    group_a: usize,
+    group_b: usize,
+    acc_a: Option<f64>,
+    acc_b: Option<f64>,
+}
+
+/// All tasks at one factor. Means are of all eight tasks, or not at all.
+#[derive(Debug, Serialize)]
+struct Factor {
+    downsample: u32,
+    tasks: Vec<Task>,
+    acc_a: Option<f64>,
+    acc_b: Option<f64>,
+    rel_a: Option<f64>,
+    rel_b: Option<f64>,
+    gap: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct Document {
+    task: &'static str,
+    reference: PathBuf,
+    missing: Vec<&'static str>,
+    factors: Vec<Factor>,
+}
+
+/// Whether each question was answered rightly, by task and document.
+type Logs = BTreeMap<&'static str, BTreeMap<String, bool>>;
+
+pub(super) fn run(folders: &Folders<'_>, json: bool) -> Result<(), Failure> {
+    let reference = reference(folders.data)?;
+    let full = logs(&reference.join("1"))?;
+    let target = logs(folders.target)?;
+    let vanilla = folders.vanilla.map(logs).transpose()?;
+    let mut factors = Vec::new();
+    for downsample in FACTORS {
+        let folder = reference.join(downsample.to_string());
+        if folder.is_dir() {
+            let reduced = logs(&folder)?;
+            let groups = |task: &str| Some(vtc::groups(full.get(task)?, reduced.get(task)?));
+            factors.push(factor(downsample, &groups, &target, vanilla.as_ref()));
+        }
+    }
+    if factors.is_empty() {
+        let reference = reference.display();
+        return Err(Failure::failed(format!("{reference}: no folder 2, 3, 4, 5 or 10 with logs")));
+    }
+    let missing = TASKS.into_iter().filter(|task| !target.contains_key(task)).collect();
+    let document = Document { task: "vtcbench", reference, missing, factors };
+    if json { output::json(&document) } else { output::line(&text(&document)) }
+}
+
+fn factor(
+    downsample: u32,
+    groups: &dyn Fn(&str) -> Option<vtc::Groups>,
+    target: &Logs,
+    vanilla: Option<&Logs>,
+) -> Factor {
+    let tasks = |logs: &Logs| -> Vec<Task> {
+        let task = |task: &'static str| {
+            let (groups, answers) = (groups(task)?, logs.get(task)?);
+            Some(Task {
+                task,
+                group_a: groups.hard.len(),
+                group_b: groups.easy.len(),
+                acc_a: percent(&groups.hard, answers),
+                acc_b: percent(&groups.easy, answers),
+            })
+        };
+        TASKS.into_iter().filter_map(task).collect()
+    };
+    let mean = |tasks: &[Task], of: fn(&Task) -> Option<f64>| {
+        let sum: f64 = tasks.iter().map(of).sum::<Option<f64>>()?;
+        (tasks.len() == TASKS.len()).then(|| sum / TASKS.len() as f64)
+    };
+    let own = tasks(target);
+    let whole = vanilla.map(tasks);
+    let rel = |of: fn(&Task) -> Option<f64>| {
+        let whole = mean(whole.as_deref()?, of).filter(|value| *value > 0.0)?;
+        Some(100.0 * mean(&own, of)? / whole)
+    };
+    let (rel_a, rel_b) = (rel(|task| task.acc_a), rel(|task| task.acc_b));
+    Factor {
+        downsample,
+        acc_a: mean(&own, |task| task.acc_a),
+        acc_b: mean(&own, |task| task.acc_b),
+        rel_a,
+        rel_b,
+        gap: rel_a.zip(rel_b).map(|(a, b)| (b - a).abs()),
+        tasks: own,
+    }
+}
+
+/// A group's accuracy; none of an empty group.
+fn percent(group: &[String], answers: &BTreeMap<String, bool>) -> Option<f64> {
+    (!group.is_empty()).then(|| vtc::group_percent(group, answers))
+}
+
+/// The folder whose subfolders are named by the downsampling factor.
+fn reference(data: &Path) -> Result<PathBuf, Failure> {
+    let direct = [data.to_owned(), data.join("Downsample")];
+    if let Some(found) = direct.into_iter().find(|folder| folder.join("1").is_dir()) {
+        return Ok(found);
+    }
+    let named = |error: std::io::Error| Failure::failed(format!("{}: {error}", data.display()));
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(data).map_err(named)? {
+        let folder = entry.map_err(named)?.path().join("Downsample");
+        if folder.join("1").is_dir() {
+            found.push(folder);
+        }
+    }
+    found.sort();
+    match found.as_slice() {
+        [only] => Ok(only.clone()),
+        [] => {
+            let message =
+                format!("{}: no folder Downsample/1 with the reference's logs", data.display());
+            Err(Failure::failed(message))
+        }
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|path| path.display().to_string()).collect();
+            Err(Failure::misused(format!("--data has several references: {}", names.join(", "))))
+        }
+    }
+}
+
+fn logs(folder: &Path) -> Result<Logs, Failure> {
+    let named = |error: std::io::Error| Failure::failed(format!("{}: {error}", folder.display()));
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(named)? {
+        paths.push(entry.map_err(named)?.path());
+    }
+    paths.sort();
+    let mut logs = Logs::new();
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|ending| ending == "jsonl"))
+    {
+        let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase());
+        let name = name.unwrap_or_default();
+        let Some(task) = TASKS.into_iter().find(|task| name.contains(task)) else { continue };
+        if logs.insert(task, log(path, task)?).is_some() {
+            let message = format!("{}: two logs of {task}", folder.display());
+            return Err(Failure::failed(message));
+        }
+    }
+    Ok(logs)
+}
+
+fn log(path: &Path, task: &str) -> Result<BTreeMap<String, bool>, Failure> {
+    let failed = |message: String| Failure::failed(format!("{}: {message}", path.display()));
+    let file = File::open(path).map_err(|error| failed(error.to_string()))?;
+    let mut answers = BTreeMap::new();
+    for (number, line) in (1..).zip(BufReader::new(file).lines()) {
+        let line = line.map_err(|error| failed(format!("line {number}: {error}")))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let record: Value = serde_json::from_str(&line)
+            .map_err(|error| failed(format!("line {number}: no JSON ({error})")))?;
+        let id = match record.get("doc_id") {
+            Some(Value::String(id)) => id.clone(),
+            Some(Value::Number(id)) => id.to_string(),
+            _ => return Err(failed(format!("line {number}: no doc_id"))),
+        };
+        answers.insert(id, vtc::correct(task, &record));
+    }
+    Ok(answers)
+}
+
+fn text(document: &Document) -> String {
+    let shown =
+        |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+    let mut lines = vec![format!("reference {}", document.reference.display())];
+    if !document.missing.is_empty() {
+        lines.push(format!("no means: no logs of {}", document.missing.join(", ")));
+    }
+    for factor in &document.factors {
+        lines.push(format!(
+            "downsampled by {}: A {} B {}; Rel A {} B {}, gap {}",
+            factor.downsample,
+            shown(factor.acc_a),
+            shown(factor.acc_b),
+            shown(factor.rel_a),
+            shown(factor.rel_b),
+            shown(factor.gap)
+        ));
+        for task in &factor.tasks {
+            let (a, b) = (shown(task.acc_a), shown(task.acc_b));
+            lines.push(format!(
+                "  {}: A {a} of {}, B {b} of {}",
+                task.task, task.group_a, task.group_b
+            ));
+        }
+    }
+    lines.join("\n")
+}

@@ -1,0 +1,193 @@
+//! What to ask: a built-in suite, or benchmarks from their files.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
+use mico_data::Layout;
+use mico_engine::Engine;
+use mico_eval::{Benchmark, BenchmarkOptions, Source, Split, TinySuite};
+use mico_model::Family;
+use mico_score::{Profile, Rules, Track};
+use mico_video::VideoOptions;
+
+use crate::failure::Failure;
+
+/// The built-in suites.
+pub(crate) const SUITES: [&str; 1] = ["tiny"];
+/// The most items per track.
+pub(crate) const MAX_LIMIT: u64 = 1_000_000;
+/// The most frames one may ask for.
+const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
+
+/// What to ask.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct TaskArgs {
+    /// A built-in benchmark: `tiny`, generated scenes with a track for every kind of question.
+    #[arg(long, env = "MICO_SUITE", value_name = "NAME", value_parser = PossibleValuesParser::new(SUITES), conflicts_with = "tasks")]
+    pub(crate) suite: Option<String>,
+    /// Benchmarks, separated by commas: gqa, `scienceqa_img`, textvqa, pope, mme, `mmbench_en`, `mmbench_cn`,
+    /// `seedbench_img`, ai2d, mmmu, hallusionbench, mmstar, refcoco, refcoco+, refcocog, grefcoco, chartqa,
+    /// docvqa, ocrbench, videomme, mvbench, longvideobench, mlvu.
+    #[arg(
+        long,
+        env = "MICO_TASKS",
+        value_name = "NAMES",
+        value_delimiter = ',',
+        requires = "data"
+    )]
+    pub(crate) tasks: Vec<String>,
+    /// The folder with the benchmarks' files: `VLMEvalKit` TSV, LLaVA's evaluation folders or lmms-eval
+    /// parquet.
+    #[arg(long, env = "MICO_DATA", value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// The files' layout: vlmevalkit, llava, parquet or coco; whichever is there unless given.
+    #[arg(long, env = "MICO_LAYOUT", value_name = "NAME", value_parser = layout)]
+    pub(crate) layout: Option<Layout>,
+    /// Whose prompts and scoring rules: llava, vlmevalkit, internvl, qwen2vl-custom, qwen3vl-custom or
+    /// lmms; the paper's for the model's family unless given.
+    #[arg(long, env = "MICO_PROFILE", value_name = "NAME", value_parser = profile)]
+    pub(crate) profile: Option<Profile>,
+    /// A version of the scoring rules, such as `extract=2025-08` or `boxes=thousandths`.
+    #[arg(long = "rule", env = "MICO_RULE", value_name = "NAME=VALUE", value_delimiter = ',')]
+    pub(crate) rules: Vec<String>,
+    /// The most items per track; 250 of the built-in suite and all of a benchmark unless given.
+    #[arg(long, env = "MICO_LIMIT", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
+    pub(crate) limit: Option<usize>,
+    /// Which scenes of the built-in suite.
+    #[arg(long, env = "MICO_SEED", default_value_t = 0, allow_negative_numbers = true)]
+    pub(crate) seed: u32,
+    /// Frames taken of each second of a video.
+    #[arg(
+        long,
+        env = "MICO_FPS",
+        value_name = "F",
+        default_value_t = 1.0,
+        allow_negative_numbers = true
+    )]
+    pub(crate) fps: f64,
+    /// Most frames taken of a video. A model that takes no videos sees each as an image.
+    #[arg(long, env = "MICO_MAX_FRAMES", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
+    pub(crate) max_frames: u64,
+}
+
+pub(crate) fn layout(text: &str) -> Result<Layout, String> {
+    let found = Layout::ALL.into_iter().find(|layout| layout.name() == text);
+    found.ok_or_else(|| format!("accepted: {}", Layout::ALL.map(Layout::name).join(", ")))
+}
+
+pub(crate) fn profile(text: &str) -> Result<Profile, String> {
+    let found = Profile::ALL.iter().find(|(name, _)| *name == text);
+    found
+        .map(|(_, profile)| *profile)
+        .ok_or_else(|| format!("accepted: {}", Profile::ALL.map(|(name, _)| name).join(", ")))
+}
+
+/// Sets `name=value` pairs.
+pub(crate) fn set_rules(rules: &mut Rules, pairs: &[String]) -> Result<(), Failure> {
+    for pair in pairs {
+        let Some((name, value)) = pair.split_once('=') else {
+            return Err(Failure::misused(format!("--rule '{pair}', accepted: NAME=VALUE")));
+        };
+        rules.set(name, value).map_err(|error| Failure::misused(format!("--rule {error}")))?;
+    }
+    Ok(())
+}
+
+/// What is asked when nothing says how much.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Usual {
+    /// Items per track of the built-in suite.
+    pub(crate) suite: usize,
+    /// Items per track of a benchmark.
+    pub(crate) benchmark: Option<usize>,
+    /// The built-in suite's scenes.
+    pub(crate) split: Split,
+}
+
+impl TaskArgs {
+    /// The benchmarks by name; told before a model is loaded if there is none of a name.
+    pub(crate) fn tracks(&self) -> Result<Vec<Track>, Failure> {
+        let mut tracks = Vec::new();
+        for name in &self.tasks {
+            let track: Track =
+                name.parse().map_err(|error| Failure::misused(format!("{error}")))?;
+            if track == Track::VtcBench {
+                let message = "task 'vtcbench' is scored from logs: mico score --task vtcbench";
+                return Err(Failure::misused(message));
+            }
+            if !tracks.contains(&track) {
+                tracks.push(track);
+            }
+        }
+        Ok(tracks)
+    }
+
+    /// Which frames of a video.
+    pub(crate) fn video(&self) -> Result<VideoOptions, Failure> {
+        if !(self.fps.is_finite() && self.fps > 0.0) {
+            let message = format!("--fps is {}, accepted: a number above 0", self.fps);
+            return Err(Failure::misused(message));
+        }
+        let max_frames = self.max_frames as usize;
+        Ok(VideoOptions { fps: self.fps, max_frames, ..VideoOptions::default() })
+    }
+
+    /// The most items of each track.
+    pub(crate) fn most(&self, usual: Usual) -> Option<usize> {
+        if self.tasks.is_empty() {
+            return Some(self.limit.unwrap_or(usual.suite));
+        }
+        self.limit.or(usual.benchmark)
+    }
+
+    /// Opens what is asked, with the rules of the model's family.
+    pub(crate) fn sources(
+        &self,
+        engine: &Engine,
+        usual: Usual,
+    ) -> Result<Vec<Box<dyn Source>>, Failure> {
+        let limit = self.most(usual);
+        let mut sources: Vec<Box<dyn Source>> = Vec::new();
+        if self.tasks.is_empty() {
+            let limit = limit.unwrap_or(usual.suite);
+            sources.push(Box::new(TinySuite::new(usual.split, self.seed.into(), limit)));
+        }
+        let family = engine.model().config().family;
+        let profile = self.profile.unwrap_or_else(|| profile_of(family));
+        let mut rules = rules_of(family);
+        set_rules(&mut rules, &self.rules)?;
+        for track in self.tracks()? {
+            let Some(root) = self.data.clone() else {
+                return Err(Failure::misused("--tasks needs --data DIR"));
+            };
+            let (rules, layout) = (rules.clone(), self.layout);
+            let options = BenchmarkOptions { root, track, profile, rules, limit, layout };
+            sources.push(Box::new(Benchmark::open(options)?));
+        }
+        Ok(sources)
+    }
+}
+
+/// The toolkit the paper measures a family with.
+fn profile_of(family: Family) -> Profile {
+    match family {
+        Family::Llava | Family::LlavaNext => Profile::Llava,
+        Family::Qwen25Vl | Family::Qwen3Vl | Family::Qwen35 => Profile::VlmEvalKit,
+        Family::InternVl => Profile::InternVl,
+        Family::LlavaVideo => Profile::Lmms,
+    }
+}
+
+/// The rules with the family's own coordinates for boxes.
+fn rules_of(family: Family) -> Rules {
+    let boxes = match family {
+        Family::Llava | Family::LlavaNext | Family::LlavaVideo => "fractions",
+        Family::Qwen25Vl => "resized-pixels",
+        Family::Qwen3Vl | Family::Qwen35 | Family::InternVl => "thousandths",
+    };
+    let mut rules = Rules::default();
+    // The words are the rules' own.
+    let _ = rules.set("boxes", boxes);
+    rules
+}

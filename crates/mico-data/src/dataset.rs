@@ -1,0 +1,195 @@
+//! Finding a track's data under a folder, and opening it.
+
+use std::fmt::{self, Display};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use mico_score::Track;
+use sha2::{Digest, Sha256};
+
+use crate::samples::Samples;
+use crate::tsv::TsvSource;
+use crate::{Error, coco, llava, names, shards};
+
+/// How a benchmark is laid out on disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Layout {
+    /// `<Dataset>.tsv` or `<Dataset>_local.tsv` of VLMEvalKit.
+    VlmEvalKit,
+    /// A folder of LLaVA's `playground/data/eval`.
+    LlavaFolder,
+    /// Parquet files with the columns of lmms-eval.
+    Parquet,
+    /// Annotations in the manner of COCO (gRefCOCO).
+    Coco,
+}
+
+impl Layout {
+    /// Every layout, in the order in which they are looked for.
+    pub const ALL: [Self; 4] = [Self::VlmEvalKit, Self::LlavaFolder, Self::Parquet, Self::Coco];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::VlmEvalKit => "vlmevalkit",
+            Self::LlavaFolder => "llava",
+            Self::Parquet => "parquet",
+            Self::Coco => "coco",
+        }
+    }
+
+    /// The names under which a track is looked for; empty if it is not published that way.
+    fn names(self, track: Track) -> Vec<String> {
+        match self {
+            Self::VlmEvalKit => names::tables(track),
+            Self::LlavaFolder => llava::looked_for(track),
+            Self::Parquet => names::shard_patterns(track),
+            Self::Coco => coco::looked_for(track),
+        }
+    }
+}
+
+impl Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A track's data as found on disk.
+#[derive(Debug, Clone)]
+pub struct Dataset {
+    /// The track.
+    pub track: Track,
+    /// How it is laid out.
+    pub layout: Layout,
+    /// Files that hold questions and gold, in reading order. Separate image and video files are not listed.
+    pub files: Vec<PathBuf>,
+    /// Rows, where the files say so without being read. Not all of them need be items of the track.
+    pub rows: Option<usize>,
+    root: PathBuf,
+    plan: Plan,
+}
+
+/// What the layouts remember of where things are.
+#[derive(Debug, Clone)]
+enum Plan {
+    Table(PathBuf),
+    Llava(llava::Folder),
+    Shards(shards::Shards),
+    Coco(coco::Folder),
+}
+
+/// Looks for a track under `root` in every layout, in the order of [`Layout::ALL`]: the first one found is
+/// taken. See the crate's page for the names.
+pub fn open(root: &Path, track: Track) -> Result<Dataset, Error> {
+    for layout in Layout::ALL {
+        if let Some(dataset) = find(root, track, layout)? {
+            return Ok(dataset);
+        }
+    }
+    let names: Vec<String> = Layout::ALL.iter().flat_map(|l| l.names(track)).collect();
+    let looked_for = if names.is_empty() {
+        "nothing: it is scored from sample logs and has no files of its own".into()
+    } else {
+        names.join(", ")
+    };
+    Err(Error::NotFound { track, root: root.to_owned(), looked_for })
+}
+
+/// Looks for a track under `root` in one layout only.
+pub fn open_as(root: &Path, track: Track, layout: Layout) -> Result<Dataset, Error> {
+    if let Some(dataset) = find(root, track, layout)? {
+        return Ok(dataset);
+    }
+    let names = layout.names(track);
+    if names.is_empty() {
+        let others = Layout::ALL.iter().filter(|l| !l.names(track).is_empty());
+        let accepted: Vec<&str> = others.map(|l| l.name()).collect();
+        let accepted = if accepted.is_empty() { "none".into() } else { accepted.join(", ") };
+        return Err(Error::NoSuchLayout { track, layout, accepted });
+    }
+    Err(Error::NotFound { track, root: root.to_owned(), looked_for: names.join(", ") })
+}
+
+fn find(root: &Path, track: Track, layout: Layout) -> Result<Option<Dataset>, Error> {
+    let mut rows = None;
+    let (files, plan) = match layout {
+        Layout::VlmEvalKit => {
+            let mut places = names::tables(track).into_iter().map(|name| root.join(name));
+            let Some(file) = places.find(|place| place.exists()) else { return Ok(None) };
+            (vec![file.clone()], Plan::Table(file))
+        }
+        Layout::LlavaFolder => {
+            let Some(folder) = llava::Folder::find(root, track)? else { return Ok(None) };
+            (folder.files(), Plan::Llava(folder))
+        }
+        Layout::Parquet => {
+            let Some(found) = shards::Shards::find(root, track)? else { return Ok(None) };
+            rows = Some(found.rows()?);
+            (found.files(), Plan::Shards(found))
+        }
+        Layout::Coco => {
+            let Some(folder) = coco::Folder::find(root, track) else { return Ok(None) };
+            (folder.files(), Plan::Coco(folder))
+        }
+    };
+    Ok(Some(Dataset { track, layout, files, rows, root: root.to_owned(), plan }))
+}
+
+/// How much of a file's head, and as much of its tail, enters the fingerprint.
+const FINGERPRINT_BYTES: u64 = 64 << 20;
+
+impl Dataset {
+    /// Starts reading.
+    pub fn samples(&self) -> Result<Samples, Error> {
+        Ok(match &self.plan {
+            Plan::Table(file) => Samples::new(TsvSource::open(file, &self.root, self.track)?),
+            Plan::Llava(folder) => folder.samples(&self.root)?,
+            Plan::Shards(shards) => Samples::new(shards.samples()?),
+            Plan::Coco(folder) => Samples::new(folder.samples()?),
+        })
+    }
+
+    /// SHA-256 in hexadecimal over every file of [`Dataset::files`]: its name relative to the folder asked
+    /// for, its size, and its content; of a file above 128 MiB the first and the last 64 MiB. Image and
+    /// video files beside them are not covered.
+    pub fn fingerprint(&self) -> Result<String, Error> {
+        let mut hash = Sha256::new();
+        for path in &self.files {
+            let name = path.strip_prefix(&self.root).unwrap_or(path);
+            let name = name.to_string_lossy();
+            let mut file = File::open(path).map_err(|e| Error::io(path, &e))?;
+            let size = file.metadata().map_err(|e| Error::io(path, &e))?.len();
+            hash.update((name.len() as u64).to_le_bytes());
+            hash.update(name.as_bytes());
+            hash.update(size.to_le_bytes());
+            if size <= 2 * FINGERPRINT_BYTES {
+                hash_part(&mut hash, &mut file, u64::MAX).map_err(|e| Error::io(path, &e))?;
+            } else {
+                let head = hash_part(&mut hash, &mut file, FINGERPRINT_BYTES);
+                let tail = head
+                    .and_then(|()| file.seek(SeekFrom::Start(size - FINGERPRINT_BYTES)))
+                    .and_then(|_| hash_part(&mut hash, &mut file, FINGERPRINT_BYTES));
+                tail.map_err(|e| Error::io(path, &e))?;
+            }
+        }
+        let mut text = String::with_capacity(64);
+        for byte in hash.finalize() {
+            use fmt::Write as _;
+            let _ = write!(text, "{byte:02x}");
+        }
+        Ok(text)
+    }
+}
+
+fn hash_part(hash: &mut Sha256, file: &mut File, most: u64) -> std::io::Result<()> {
+    let mut part = file.take(most);
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match part.read(&mut buffer)? {
+            0 => return Ok(()),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The items of a calibration under every setting.
+
+use std::collections::BTreeMap;
+
+use mico_score::Grade;
+
+use super::{CalibrationOptions, METHOD, ROUNDING, Refused, STAGE1_ONLY, Swept};
+use crate::error::{Error, Result};
+use crate::item::{Damaged, Item};
+use crate::kl::{Forced, Reference};
+use crate::record::seed;
+use crate::run::{Looks, Run};
+use crate::setting::{Pruned, Setting};
+
+/// One setting's outcome on one item.
+#[derive(Debug, Clone)]
+pub(super) struct Mark {
+    pub(super) grade: Grade,
+    pub(super) kl: f64,
+}
+
+/// An item of the sample.
+pub(super) struct Drawn {
+    /// Its source's number.
+    pub(super) source: usize,
+    pub(super) item: Item,
+}
+
+/// An item with its outcomes, the unpruned first.
+pub(super) struct Measured {
+    pub(super) drawn: Drawn,
+    pub(super) marks: Vec<Mark>,
+}
+
+/// Items of all sources: a fixed sample, the same on every run and machine. A source is read to its end
+/// and no more is held than what is drawn from it.
+pub(super) fn sample(
+    run: &Run<'_>,
+    options: &CalibrationOptions,
+    failed: &mut Vec<String>,
+) -> Result<Vec<Drawn>> {
+    let mut items = Vec::new();
+    for (number, source) in run.sources.iter().enumerate() {
+        let mut lots: Vec<BTreeMap<(u64, usize), Item>> =
+            source.tracks().iter().map(|_| BTreeMap::new()).collect();
+        for item in source.items()? {
+            let item = match item {
+                Ok(item) => item,
+                Err(Damaged { reason, .. }) => {
+                    failed.push(reason);
+                    continue;
+                }
+            };
+            let lot = options.sample.map_or(0, |_| seed(&format!("{} {}", options.seed, item.id)));
+            let drawn = &mut lots[item.track];
+            drawn.insert((lot, item.position), item);
+            if options.sample.is_some_and(|most| drawn.len() > most) {
+                drawn.pop_last();
+            }
+        }
+        let mut drawn: Vec<Item> = lots.into_iter().flat_map(BTreeMap::into_values).collect();
+        drawn.sort_by_key(|item| (item.position, item.track));
+        items.extend(drawn.into_iter().map(|item| Drawn { source: number, item }));
+    }
+    Ok(items)
+}
+
+pub(super) fn layer(setting: &Setting) -> Option<usize> {
+    match setting {
+        Setting::Pruned(pruned) => pruned.refine_layer,
+        _ => None,
+    }
+}
+
+/// The settings that can be run: unpruned, Stage 1 alone, then a block each. The rest with reasons; an
+/// error if no block is left.
+pub(super) fn feasible(
+    run: &Run<'_>,
+    items: &[Drawn],
+    options: &CalibrationOptions,
+) -> Result<(Vec<Swept>, Refused)> {
+    let CalibrationOptions { tokens, pool, .. } = *options;
+    let blocks = run.engine.model().decoder().blocks();
+    if let Some(layer) = options.layers.iter().find(|layer| !(1..blocks).contains(layer)) {
+        let accepted = format!("1 to {}", blocks - 1);
+        return Err(Error::OutOfRange { what: "refine-layer", found: layer.to_string(), accepted });
+    }
+    let mut layers = options.layers.clone();
+    layers.sort_unstable();
+    layers.dedup();
+    let refined = layers.into_iter().map(|layer| {
+        Setting::Pruned(Pruned { refine_layer: Some(layer), pool, ..Pruned::new(METHOD, tokens) })
+    });
+    let all = [Setting::Unpruned, Setting::pruned(STAGE1_ONLY, tokens)].into_iter().chain(refined);
+    let (mut swept, mut refused) = (Vec::new(), Refused::new());
+    let Some(Drawn { source, item: first }) = items.first() else {
+        let accepted = "at least one".into();
+        return Err(Error::OutOfRange { what: "items", found: "none".into(), accepted });
+    };
+    let source = run.sources[*source];
+    let mut looks = Looks::new(run, source.prompt(first)?);
+    for setting in all {
+        let outcome = match looks.ask(first, &setting, 1, &mut ())? {
+            Ok(outcome) => outcome,
+            Err(reason) => match layer(&setting) {
+                Some(layer) => {
+                    refused.push((layer, reason));
+                    continue;
+                }
+                None => return Err(Error::Score { item: first.id.clone(), reason }),
+            },
+        };
+        let usage = outcome.answer.usage;
+        let missed = usage.layer_average - tokens.min(usage.visual_tokens) as f64;
+        match layer(&setting) {
+            Some(layer) if missed.abs() >= ROUNDING => {
+                let average = usage.layer_average;
+                let why = format!("its layer average would be {average:.1} in place of {tokens}");
+                refused.push((layer, why));
+            }
+            _ => swept.push(Swept { setting, layer_average: usage.layer_average }),
+        }
+    }
+    if swept.iter().any(|each| layer(&each.setting).is_some()) {
+        return Ok((swept, refused));
+    }
+    let reasons: Vec<String> =
+        refused.iter().map(|(layer, reason)| format!("K={layer}: {reason}")).collect();
+    Err(Error::OutOfRange {
+        what: "refine-layer",
+        found: format!("{:?}", options.layers),
+        accepted: format!("a block that can meet the budget ({})", reasons.join("; ")),
+    })
+}
+
+/// One item under every setting, the unpruned first; why it cannot be asked otherwise.
+pub(super) fn measure(
+    run: &Run<'_>,
+    drawn: Drawn,
+) -> Result<std::result::Result<Measured, String>> {
+    let (source, item) = (run.sources[drawn.source], &drawn.item);
+    let spec = &source.tracks()[item.track];
+    let most = source.max_new_tokens();
+    let mut looks = Looks::new(run, source.prompt(item)?);
+    let mut reference = Reference::default();
+    let failed = |reason: String| Ok(Err(format!("{} {}: {reason}", spec.name, item.id)));
+    let plain = match looks.ask(item, &Setting::Unpruned, most, &mut reference)? {
+        Ok(outcome) => outcome,
+        Err(reason) => return failed(reason),
+    };
+    let unpruned = spec.grade(&item.id, &item.fields, &plain.answer.text)?;
+    let mut marks = vec![Mark { grade: unpruned.clone(), kl: 0.0 }];
+    for setting in &run.settings[1..] {
+        let mut forced = Forced::new(&reference);
+        if let Err(reason) = looks.ask(item, setting, most, &mut forced)? {
+            return failed(reason);
+        }
+        let (agrees, kl) = (forced.agrees, forced.divergence());
+        let grade = if agrees {
+            unpruned.clone()
+        } else {
+            match looks.ask(item, setting, most, &mut ())? {
+                Ok(outcome) => spec.grade(&item.id, &item.fields, &outcome.answer.text)?,
+                Err(reason) => return failed(reason),
+            }
+        };
+        marks.push(Mark { grade, kl });
+    }
+    Ok(Ok(Measured { drawn, marks }))
+}

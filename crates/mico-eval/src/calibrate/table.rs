@@ -1,0 +1,85 @@
+//! Measured items added up, with intervals.
+
+use std::collections::BTreeMap;
+
+use mico_score::Marked;
+
+use super::measure::Measured;
+use crate::acc::Mean;
+use crate::run::Run;
+use crate::scoring::{TrackSpec, Values};
+use crate::stats::{RESAMPLES, Resamples};
+use crate::summary::Estimate;
+
+/// The measured items by track and picture, ready for intervals.
+pub(super) struct Table<'a> {
+    /// For each track, its items' numbers.
+    tracks: Vec<Vec<usize>>,
+    /// By setting and track.
+    values: Vec<Vec<Values>>,
+    /// The picture of each item.
+    pictures: Vec<usize>,
+    resamples: Resamples,
+    mean: Mean,
+    measured: &'a [Measured],
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(run: &Run<'_>, measured: &'a [Measured], settings: usize) -> Self {
+        let specs: Vec<_> = run.sources.iter().flat_map(|source| source.tracks()).collect();
+        let mut tracks = vec![Vec::new(); specs.len()];
+        for (number, each) in measured.iter().enumerate() {
+            let before = run.sources[..each.drawn.source].iter();
+            let before: usize = before.map(|source| source.tracks().len()).sum();
+            tracks[before + each.drawn.item.track].push(number);
+        }
+        let values = (0..settings).map(|setting| {
+            let of = |(track, spec): (usize, &&TrackSpec)| {
+                let marked: Vec<Marked<'_>> = tracks[track]
+                    .iter()
+                    .map(|&at| Marked {
+                        fields: &measured[at].drawn.item.fields,
+                        grade: &measured[at].marks[setting].grade,
+                    })
+                    .collect();
+                spec.values(&marked)
+            };
+            specs.iter().enumerate().map(of).collect()
+        });
+        let values = values.collect();
+        let picture = |each: &'a Measured| (each.drawn.source, each.drawn.item.cluster.as_str());
+        let mut clusters: BTreeMap<(usize, &str), usize> =
+            measured.iter().map(|each| (picture(each), 0)).collect();
+        (0..).zip(clusters.values_mut()).for_each(|(number, value)| *value = number);
+        let pictures = measured.iter().map(|each| clusters[&picture(each)]).collect();
+        let resamples = Resamples::new(clusters.len(), RESAMPLES);
+        let mean = Mean::any(specs.iter().copied());
+        Self { tracks, values, pictures, resamples, mean, measured }
+    }
+
+    pub(super) fn acc(&self, setting: usize) -> Estimate {
+        let drawn = |counts: &[u32]| {
+            let values = self.tracks.iter().zip(&self.values[setting]).map(|(items, values)| {
+                let weights: Vec<u32> = items.iter().map(|&at| counts[self.pictures[at]]).collect();
+                values.value(&weights)
+            });
+            self.mean.acc(&values.collect::<Vec<_>>())
+        };
+        let ones = vec![1; self.measured.len()];
+        Estimate::drawn(drawn(&ones).unwrap_or(0.0), self.resamples.map(drawn))
+    }
+
+    /// The mean over items, with its interval by drawing pictures again.
+    pub(super) fn mean(&self, values: &[f64]) -> Estimate {
+        let mean = |counts: &[u32]| {
+            let add = |(sum, count): (f64, f64), (value, &picture): (&f64, &usize)| {
+                let times = f64::from(counts[picture]);
+                (sum + times * value, count + times)
+            };
+            let (sum, count) = values.iter().zip(&self.pictures).fold((0.0, 0.0), add);
+            (count > 0.0).then(|| sum / count)
+        };
+        let ones = vec![1; self.measured.len()];
+        Estimate::drawn(mean(&ones).unwrap_or(0.0), self.resamples.map(mean))
+    }
+}

@@ -1,0 +1,96 @@
+//! What a results folder holds, beside the records: enough to score them again without model or data.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::item::Damaged;
+use crate::record::Keys;
+use crate::scoring::TrackSpec;
+use crate::setting::Setting;
+use crate::shard::Shard;
+
+/// The file's name in its folder.
+pub const MANIFEST: &str = "run.json";
+
+/// One source of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The source, with everything that decides its items and prompts.
+    pub source: String,
+    /// Its tracks.
+    pub tracks: Vec<TrackSpec>,
+    /// The common part of its records' keys.
+    pub run: Keys,
+    /// Rows that the benchmark's own rules leave out.
+    #[serde(default)]
+    pub dropped: usize,
+}
+
+/// A setting that cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// The setting.
+    pub setting: String,
+    /// Its budget.
+    pub budget: Option<usize>,
+    /// Why.
+    pub reason: String,
+}
+
+/// A run: what was asked of which model under which settings.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// What this is called in reports.
+    pub title: String,
+    /// The program's version.
+    pub version: String,
+    /// The model as it was named.
+    pub model: String,
+    /// A hash of its files.
+    pub fingerprint: String,
+    /// How it was called.
+    pub argv: Vec<String>,
+    /// What was asked.
+    pub asked: Vec<Asked>,
+    /// How.
+    pub settings: Vec<Setting>,
+    /// Settings that were left out.
+    #[serde(default)]
+    pub refused: Vec<Refused>,
+    /// The most items of each track.
+    pub limit: Option<usize>,
+    /// Which part of the items.
+    pub shard: Shard,
+    /// Whether every item was asked.
+    pub finished: bool,
+    /// Rows that could not be asked.
+    #[serde(default)]
+    pub damaged: Vec<Damaged>,
+}
+
+impl Manifest {
+    /// Reads that of a folder.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(MANIFEST);
+        let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
+        serde_json::from_slice(&bytes).map_err(|error| Error::Journal {
+            path,
+            line: error.line(),
+            message: error.to_string(),
+        })
+    }
+
+    /// Whether another run asked the same of the same model, so that records of both belong together.
+    pub fn matches(&self, other: &Self) -> std::result::Result<(), &'static str> {
+        let differs = |differs: bool, what| if differs { Err(what) } else { Ok(()) };
+        differs(self.fingerprint != other.fingerprint, "model")?;
+        let runs = |manifest: &Self| -> Vec<(Keys, Vec<TrackSpec>)> {
+            manifest.asked.iter().map(|asked| (asked.run.clone(), asked.tracks.clone())).collect()
+        };
+        differs(runs(self) != runs(other), "tasks, their rules or how the model was loaded")?;
+        differs(self.settings != other.settings, "settings")?;
+        differs(self.limit != other.limit, "limit")
+    }
+}

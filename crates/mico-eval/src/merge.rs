@@ -1,0 +1,75 @@
+//! Parts of a run put together.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::journal::Journal;
+use crate::manifest::{Asked, Manifest};
+use crate::shard::Shard;
+
+/// Reads the parts in `folders`, puts their records into `journal` and says what the whole is. Parts
+/// must be of the same run; one that is missing or was not finished is an error unless `partial`.
+pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Manifest> {
+    let mut whole: Option<Manifest> = None;
+    let mut parts: BTreeSet<Shard> = BTreeSet::new();
+    for folder in folders {
+        let part = Manifest::read(folder)?;
+        let apart = |reason: String| Error::Apart { path: folder.clone(), reason };
+        if !part.finished && !partial {
+            return Err(apart(
+                "the run was not finished, accepted: --resume it, or --partial".into(),
+            ));
+        }
+        parts.insert(part.shard);
+        for record in Journal::read(folder)?.records() {
+            journal.append(record)?;
+        }
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => {
+                whole.matches(&part).map_err(|what| {
+                    apart(format!("is of another run than {}: {what} differ", folders[0].display()))
+                })?;
+                take(whole, part);
+            }
+        }
+    }
+    let Some(mut whole) = whole else {
+        let accepted = "the results of at least one part".into();
+        return Err(Error::OutOfRange { what: "folders", found: "none".into(), accepted });
+    };
+    let missing = missing(&parts);
+    if let (Some(first), false) = (missing.first(), partial) {
+        let reason =
+            format!("part {first} of the run is missing, accepted: all parts, or --partial");
+        let path = folders.first().map_or_else(|| Path::new(".").to_owned(), Clone::clone);
+        return Err(Error::Apart { path, reason });
+    }
+    whole.finished = missing.is_empty() && whole.finished;
+    if missing.is_empty() {
+        whole.shard = Shard::default();
+    }
+    Ok(whole)
+}
+
+/// Parts that cover no item of each other and are not there.
+fn missing(parts: &BTreeSet<Shard>) -> Vec<Shard> {
+    if parts.iter().any(|shard| shard.is_whole()) {
+        return Vec::new();
+    }
+    let Some(first) = parts.first() else { return Vec::new() };
+    first.all().filter(|shard| !parts.contains(shard)).collect()
+}
+
+fn take(whole: &mut Manifest, part: Manifest) {
+    for damaged in part.damaged {
+        if !whole.damaged.contains(&damaged) {
+            whole.damaged.push(damaged);
+        }
+    }
+    for (Asked { dropped, .. }, other) in whole.asked.iter_mut().zip(&part.asked) {
+        *dropped = (*dropped).max(other.dropped);
+    }
+    whole.finished &= part.finished;
+}

@@ -1,0 +1,257 @@
+//! One item under one setting.
+
+use std::sync::Arc;
+
+use mico_engine::{
+    Error as EngineError, Generation, ImageInput, Message, Outcome, Part, Prompt, Request, Role,
+    Seen, Sink,
+};
+use mico_model::Family;
+use mico_model::config::VisionConfig;
+use mico_score::Segment;
+use mico_vision::layout::VisualLayout;
+use serde_json::Value;
+
+use super::Run;
+use crate::error::{Error, Result};
+use crate::item::{Item, Looking};
+use crate::journal::Journal;
+use crate::record::{Keys, Record, Spent, seed};
+use crate::setting::Setting;
+use crate::source::Source;
+
+/// One source being asked.
+pub(crate) struct Asking<'a> {
+    pub(crate) run: &'a Run<'a>,
+    pub(crate) source: &'a dyn Source,
+    pub(crate) keys: Keys,
+    pub(crate) journal: &'a Journal,
+    /// Told how many answers there are more.
+    pub(crate) tell: &'a (dyn Fn(usize) + Sync),
+}
+
+impl Asking<'_> {
+    /// Everything that is missing about one picture; how many answers were given.
+    pub(crate) fn answer(&self, batch: &[Item]) -> Result<usize> {
+        let (mut looks, mut shown, mut asked) = (None::<Looks<'_>>, None, 0);
+        for item in batch {
+            let segments = self.source.prompt(item)?;
+            let prompt = rendered(&segments);
+            // Questions about one picture share what the vision side saw, if they show the same.
+            if shown != Some(&item.visuals) {
+                (looks, shown) = (None, Some(&item.visuals));
+            }
+            let looks = looks.get_or_insert_with(|| Looks::new(self.run, Vec::new()));
+            looks.segments = segments;
+            for setting in self.run.settings {
+                let key = self.keys.of(item, &prompt, setting);
+                if !self.journal.has(&key) {
+                    let mut record = Record {
+                        key,
+                        run: self.keys.clone(),
+                        track: self.source.tracks()[item.track].name.clone(),
+                        item: item.id.clone(),
+                        position: item.position,
+                        cluster: item.cluster.clone(),
+                        setting: setting.key(),
+                        prompt: prompt.clone(),
+                        answer: String::new(),
+                        finish: String::new(),
+                        failure: None,
+                        fields: Arc::new(item.fields.clone()),
+                        visual: [0; 3],
+                        layer_average: 0.0,
+                        seconds: Spent::default(),
+                    };
+                    self.ask(item, setting, looks, &mut record)?;
+                    self.journal.append(record)?;
+                    asked += 1;
+                }
+                (self.tell)(1);
+            }
+        }
+        Ok(asked)
+    }
+
+    fn ask(
+        &self,
+        item: &Item,
+        setting: &Setting,
+        looks: &mut Looks<'_>,
+        record: &mut Record,
+    ) -> Result<()> {
+        match looks.ask(item, setting, self.source.max_new_tokens(), &mut ())? {
+            Ok(outcome) => {
+                record.take(Ok(&outcome));
+                if let Some(input) = looks.model_input() {
+                    let mut fields = item.fields.clone();
+                    fields.insert("model_input".into(), input);
+                    record.fields = Arc::new(fields);
+                }
+            }
+            Err(failure) => record.take(Err(failure)),
+        }
+        Ok(())
+    }
+}
+
+/// The prompt as one text, for records and keys.
+fn rendered(segments: &[Segment]) -> String {
+    let texts = segments.iter().map(|segment| match segment {
+        Segment::Text(text) => text.as_str(),
+        Segment::Image(_) => "<image>",
+    });
+    texts.collect()
+}
+
+/// Why a setting cannot be run on visuals of these layouts; `None` if it can.
+pub(super) fn refusal(
+    run: &Run<'_>,
+    setting: &Setting,
+    layouts: &[VisualLayout],
+) -> Result<Option<String>> {
+    let layouts: Vec<&VisualLayout> = layouts.iter().collect();
+    match run.engine.plan(&setting.pruning(0)?, &layouts) {
+        Ok(_) => Ok(None),
+        Err(error @ EngineError::Refused { .. }) => Ok(Some(error.to_string())),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether an error is the item's own, so that the others can still be asked.
+fn item_fault(error: &EngineError) -> bool {
+    matches!(
+        error,
+        EngineError::Image { .. }
+            | EngineError::Unfit { .. }
+            | EngineError::TooLong { .. }
+            | EngineError::Refused { .. }
+            | EngineError::SpecialInText { .. }
+            | EngineError::NotFinite { .. }
+    )
+}
+
+/// What the vision side saw of the pictures last shown: for requests that prune, for those that do
+/// not, and of grey in their place.
+pub(crate) struct Looks<'a> {
+    run: &'a Run<'a>,
+    pub(crate) segments: Vec<Segment>,
+    seen: [Option<Vec<Vec<ImageInput>>>; 3],
+}
+
+impl<'a> Looks<'a> {
+    pub(crate) fn new(run: &'a Run<'a>, segments: Vec<Segment>) -> Self {
+        Self { run, segments, seen: [None, None, None] }
+    }
+
+    /// The layouts that a pruning request would have.
+    pub(super) fn layouts(&mut self, item: &Item) -> Result<Vec<VisualLayout>, String> {
+        let seen = self.seen(item, true, false).map_err(|error| match error {
+            Fault::Item(reason) => reason,
+            Fault::Engine(error) => error.to_string(),
+        })?;
+        let layouts = seen.iter().flatten().filter_map(|input| match input {
+            ImageInput::Seen(seen) => Some(seen.layout().clone()),
+            _ => None,
+        });
+        Ok(layouts.collect())
+    }
+
+    fn seen(
+        &mut self,
+        item: &Item,
+        prunes: bool,
+        blank: bool,
+    ) -> Result<&[Vec<ImageInput>], Fault> {
+        let slot = if blank { 2 } else { usize::from(prunes) };
+        if self.seen[slot].is_none() {
+            let engine = self.run.engine;
+            let looking =
+                Looking { video: self.run.video, takes_video: engine.takes_video(), blank };
+            let see = |input: &ImageInput| engine.see(input, prunes).map(ImageInput::Seen);
+            let mut all = Vec::with_capacity(item.visuals.len());
+            for visual in &item.visuals {
+                let inputs = visual.inputs(&looking).map_err(Fault::Item)?;
+                let seen: std::result::Result<Vec<_>, EngineError> =
+                    inputs.iter().map(see).collect();
+                all.push(seen.map_err(Fault::Engine)?);
+            }
+            self.seen[slot] = Some(all);
+        }
+        Ok(self.seen[slot].as_deref().unwrap_or_default())
+    }
+
+    /// The request of an item; what stands in its way otherwise.
+    fn request(&mut self, item: &Item, setting: &Setting, most: usize) -> Result<Request, Fault> {
+        let pruning = setting.pruning(seed(&item.cluster));
+        let pruning = pruning.map_err(|error| Fault::Item(error.to_string()))?;
+        let segments = self.segments.clone();
+        let seen = self.seen(item, pruning.pruner.prunes(), *setting == Setting::Blank)?;
+        let (mut parts, mut images) = (Vec::new(), Vec::new());
+        for segment in segments {
+            match segment {
+                Segment::Text(text) => parts.push(Part::Text(text)),
+                Segment::Image(number) => {
+                    let inputs = seen.get(number).ok_or_else(|| {
+                        let (number, there) = (number + 1, seen.len());
+                        Fault::Item(format!("the prompt names image {number}, there are {there}"))
+                    })?;
+                    parts.extend(inputs.iter().map(|_| Part::Image));
+                    images.extend(inputs.iter().cloned());
+                }
+            }
+        }
+        let message = Message { role: Role::User, parts };
+        let mut request = Request::new(images, Prompt::Messages(vec![message]));
+        request.turn.generation = Generation::greedy(most);
+        request.pruning = pruning;
+        Ok(request)
+    }
+
+    /// Asks; an item that cannot be asked says why, anything else ends the run.
+    pub(crate) fn ask(
+        &mut self,
+        item: &Item,
+        setting: &Setting,
+        most: usize,
+        sink: &mut dyn Sink,
+    ) -> Result<std::result::Result<Outcome, String>> {
+        let engine = self.run.engine;
+        let asked = self
+            .request(item, setting, most)
+            .and_then(|request| engine.run(&request, sink).map_err(Fault::Engine));
+        match asked {
+            Ok(outcome) => Ok(Ok(outcome)),
+            Err(Fault::Item(reason)) => Ok(Err(reason)),
+            Err(Fault::Engine(error)) if item_fault(&error) => Ok(Err(error.to_string())),
+            Err(Fault::Engine(error)) => Err(Error::item(item)(error)),
+        }
+    }
+
+    /// Width and height of what the model saw, where answers may be in its pixels.
+    fn model_input(&self) -> Option<Value> {
+        let seen = self.seen.iter().flatten().next()?;
+        let [ImageInput::Seen(seen)] = seen.first()?.as_slice() else { return None };
+        let size = model_input(self.run, seen)?;
+        Some(Value::from(size.to_vec()))
+    }
+}
+
+/// Width and height of the resized picture, for the family whose boxes are in its pixels.
+fn model_input(run: &Run<'_>, seen: &Seen) -> Option<[usize; 2]> {
+    let config = run.engine.model().config();
+    let (Family::Qwen25Vl, VisionConfig::Qwen(tower)) = (config.family, &config.vision) else {
+        return None;
+    };
+    let [group] = seen.layout().groups() else { return None };
+    let side = tower.patch_size * tower.merge;
+    Some([group.columns * side, group.rows * side])
+}
+
+/// What stands in the way of an answer.
+enum Fault {
+    /// Something about the item.
+    Item(String),
+    /// Something the engine said.
+    Engine(EngineError),
+}

@@ -1,0 +1,140 @@
+//! A benchmark of the paper, from its files.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mico_data::{Dataset, Layout, Samples};
+use mico_score::{Profile, PromptError, Rules, Segment, Track, max_new_tokens, segments};
+
+use super::{Items, Source};
+use crate::error::{Error, Result};
+use crate::item::{Damaged, Item};
+use crate::scoring::{Scoring, TrackSpec};
+
+/// What to read, and whose rules to follow.
+#[derive(Debug, Clone)]
+pub struct BenchmarkOptions {
+    /// The folder with the files.
+    pub root: PathBuf,
+    /// The benchmark.
+    pub track: Track,
+    /// Whose prompts and rules.
+    pub profile: Profile,
+    /// Which of their versions.
+    pub rules: Rules,
+    /// The most items.
+    pub limit: Option<usize>,
+    /// The files' layout; whichever is there unless given.
+    pub layout: Option<Layout>,
+}
+
+/// One track, read from its files again whenever its items are asked for.
+#[derive(Debug)]
+pub struct Benchmark {
+    options: BenchmarkOptions,
+    dataset: Dataset,
+    fingerprint: String,
+    tracks: [TrackSpec; 1],
+    dropped: AtomicUsize,
+}
+
+impl Benchmark {
+    /// Finds the files.
+    pub fn open(options: BenchmarkOptions) -> Result<Self> {
+        let BenchmarkOptions { root, track, profile, rules, layout, .. } = &options;
+        let dataset = match layout {
+            Some(layout) => mico_data::open_as(root, *track, *layout)?,
+            None => mico_data::open(root, *track)?,
+        };
+        let fingerprint = dataset.fingerprint()?;
+        let (track, profile, rules) = (*track, *profile, rules.clone());
+        let scoring = Scoring::Benchmark { track, profile, rules };
+        let tracks = [TrackSpec { name: track.name().to_owned(), scoring }];
+        Ok(Self { options, dataset, fingerprint, tracks, dropped: AtomicUsize::new(0) })
+    }
+
+    fn segments(&self, item: &Item) -> std::result::Result<Vec<Segment>, PromptError> {
+        let BenchmarkOptions { track, profile, .. } = self.options;
+        segments(track, profile, &item.fields, item.visuals.len())
+    }
+}
+
+impl Source for Benchmark {
+    fn name(&self) -> String {
+        let BenchmarkOptions { track, profile, .. } = &self.options;
+        let (layout, profile) = (self.dataset.layout, profile.name());
+        format!("{track}, {layout:?}, {profile} prompts, files {}", self.fingerprint)
+    }
+
+    fn tracks(&self) -> &[TrackSpec] {
+        &self.tracks
+    }
+
+    fn items(&self) -> Result<Items<'_>> {
+        let samples = self.dataset.samples()?;
+        Ok(Box::new(Reading { benchmark: self, samples, position: 0 }))
+    }
+
+    fn expected(&self) -> Option<usize> {
+        let (rows, limit) = (self.dataset.rows, self.options.limit);
+        rows.map_or(limit, |rows| Some(limit.map_or(rows, |limit| limit.min(rows))))
+    }
+
+    fn prompt(&self, item: &Item) -> Result<Vec<Segment>> {
+        let named = || format!("{} {}", self.options.track, item.id);
+        self.segments(item).map_err(|source| Error::Prompt { item: named(), source })
+    }
+
+    fn max_new_tokens(&self) -> usize {
+        max_new_tokens(self.options.track, self.options.profile)
+    }
+
+    fn dropped(&self) -> usize {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+/// The file being read.
+struct Reading<'a> {
+    benchmark: &'a Benchmark,
+    samples: Samples,
+    position: usize,
+}
+
+impl Iterator for Reading<'_> {
+    type Item = std::result::Result<Item, Damaged>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let Benchmark { options, tracks: [spec], dropped, .. } = self.benchmark;
+        if options.limit.is_some_and(|limit| self.position >= limit) {
+            return None;
+        }
+        let damaged = |reason: String| Damaged { track: spec.name.clone(), reason };
+        let sample = self.samples.next();
+        dropped.store(
+            usize::try_from(self.samples.dropped()).unwrap_or(usize::MAX),
+            Ordering::Relaxed,
+        );
+        let sample = match sample? {
+            Ok(sample) => sample,
+            Err(error) => return Some(Err(damaged(error.to_string()))),
+        };
+        let item = Item {
+            id: sample.id,
+            track: 0,
+            position: self.position,
+            cluster: sample.cluster,
+            fields: sample.fields,
+            visuals: sample.visuals.into_iter().map(Into::into).collect(),
+        };
+        // A row without question or gold cannot be asked, and is told so before it costs anything.
+        if let Err(error) = self.benchmark.segments(&item) {
+            return Some(Err(damaged(format!("{}: {error}", item.id))));
+        }
+        if let Err(error) = spec.grade(&item.id, &item.fields, "") {
+            return Some(Err(damaged(error.to_string())));
+        }
+        self.position += 1;
+        Some(Ok(item))
+    }
+}

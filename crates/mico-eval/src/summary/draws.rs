@@ -1,0 +1,202 @@
+//! Values and intervals: one pass over the draws serves every number of a summary.
+
+use mico_score::Marked;
+use rayon::prelude::*;
+
+use super::{Column, Estimate, Judged, Row, TrackScore};
+use crate::acc::Mean;
+use crate::scoring::Values;
+use crate::setting::Setting;
+use crate::stats::{RESAMPLES, Resamples, wilson};
+
+/// All values of a run, on its items and on every draw of them.
+pub(super) struct Draws<'a> {
+    columns: &'a [Column],
+    /// The settings' numbers in the manifest.
+    settings: Vec<usize>,
+    /// By setting and track.
+    values: Vec<Vec<Values>>,
+    /// The value on the items themselves, by setting and track.
+    own: Vec<Vec<Option<f64>>>,
+    /// By draw, setting and track.
+    drawn: Vec<Vec<Vec<Option<f64>>>>,
+    mean: Mean,
+    unpruned: Option<usize>,
+}
+
+impl<'a> Draws<'a> {
+    pub(super) fn new(columns: &'a [Column], complete: &[(usize, &Setting)]) -> Self {
+        let settings: Vec<usize> = complete.iter().map(|(at, _)| *at).collect();
+        let values: Vec<Vec<Values>> = settings
+            .iter()
+            .map(|&setting| columns.iter().map(|column| values(column, setting)).collect())
+            .collect();
+        let ones: Vec<Vec<u32>> =
+            columns.iter().map(|column| vec![1; column.items.len()]).collect();
+        let own = added(&values, &ones);
+        let mut sources: Vec<usize> = Vec::new();
+        for column in columns {
+            if sources.len() <= column.source {
+                sources.resize(column.source + 1, 0);
+            }
+            sources[column.source] = column.clusters;
+        }
+        let draws = if settings.is_empty() { 0 } else { RESAMPLES };
+        let drawn = (0..draws).into_par_iter().map(|draw| {
+            let rows: Vec<Vec<u32>> = sources
+                .iter()
+                .map(|&clusters| Resamples::new(clusters, RESAMPLES).row(draw))
+                .collect();
+            let weights = columns.iter().map(|column| {
+                let row = &rows[column.source];
+                column.items.iter().map(|item| row[item.cluster]).collect()
+            });
+            added(&values, &weights.collect::<Vec<Vec<u32>>>())
+        });
+        let drawn = drawn.collect();
+        let unpruned = complete.iter().position(|(_, setting)| **setting == Setting::Unpruned);
+        let mean = Mean::of(columns.iter().map(|column| &column.spec));
+        Self { columns, settings, values, own, drawn, mean, unpruned }
+    }
+
+    /// Pictures of all sources.
+    pub(super) fn clusters(&self) -> usize {
+        let mut last = None;
+        let mut sum = 0;
+        for column in self.columns {
+            if last != Some(column.source) {
+                sum += column.clusters;
+                last = Some(column.source);
+            }
+        }
+        sum
+    }
+
+    /// Tracks without which there is no Acc.
+    pub(super) fn missing(&self) -> Vec<String> {
+        self.mean.missing()
+    }
+
+    pub(super) fn columns(&self) -> &'a [Column] {
+        self.columns
+    }
+
+    /// The judged answers of a row to a track.
+    pub(super) fn judged(
+        &self,
+        row: usize,
+        track: usize,
+    ) -> impl Iterator<Item = &'a Judged> + use<'a> {
+        self.columns[track].answers[self.settings[row]].iter().flatten()
+    }
+
+    /// A statistic of the tracks' values of some rows, with the interval of its draws.
+    pub(super) fn estimate(
+        &self,
+        statistic: impl Fn(&[Vec<Option<f64>>]) -> Option<f64>,
+    ) -> Option<Estimate> {
+        let value = statistic(&self.own)?;
+        let draws = self.drawn.iter().filter_map(|drawn| statistic(drawn)).collect();
+        Some(Estimate::drawn(value, draws))
+    }
+
+    pub(super) fn acc(&self, values: &[Option<f64>]) -> Option<f64> {
+        self.mean.acc(values)
+    }
+
+    pub(super) fn row(&self, row: usize, setting: &Setting) -> Row {
+        let acc = self.estimate(|values| self.acc(&values[row]));
+        let rel = self.unpruned.and_then(|unpruned| {
+            self.estimate(|values| {
+                let (own, whole) = (self.acc(&values[row])?, self.acc(&values[unpruned])?);
+                (whole > 0.0).then(|| 100.0 * own / whole)
+            })
+        });
+        let tracks = (0..self.columns.len()).map(|track| self.track(row, track)).collect();
+        let all: Vec<&Judged> =
+            (0..self.columns.len()).flat_map(|track| self.judged(row, track)).collect();
+        let asked = all.iter().filter(|judged| judged.record.failure.is_none());
+        let count = asked.clone().count().max(1) as f64;
+        let mean =
+            |of: fn(&Judged) -> f64| asked.clone().map(|judged| of(judged)).sum::<f64>() / count;
+        let (refine_layer, pool) = match setting {
+            Setting::Pruned(pruned) => (pruned.refine_layer, Some(pruned.pool)),
+            _ => (None, None),
+        };
+        Row {
+            setting: setting.label(),
+            tokens: setting.tokens(),
+            refine_layer,
+            pool,
+            layer_average: mean(|judged| judged.record.layer_average),
+            seconds: mean(|judged| {
+                let spent = judged.record.seconds;
+                spent.pruning + spent.prefill + spent.decode
+            }),
+            tracks,
+            acc,
+            rel,
+        }
+    }
+
+    fn track(&self, row: usize, track: usize) -> TrackScore {
+        let column = &self.columns[track];
+        let judged: Vec<&Judged> = self.judged(row, track).collect();
+        let count = |of: fn(&Judged) -> bool| judged.iter().filter(|judged| of(judged)).count();
+        let (asked, right) = (judged.len(), count(Judged::is_right));
+        let failed = count(|judged| judged.record.failure.is_some());
+        let silent = |judged: &Judged| judged.record.answer.trim().is_empty();
+        let empty = judged.iter().filter(|j| silent(j) && j.record.failure.is_none()).count();
+        let unreadable = judged.iter().filter(|j| !silent(j) && j.grade.reading.is_none()).count();
+        let mut value = self.estimate(|values| values[row][track]);
+        let mut interval = "bootstrap over pictures";
+        if let (Some(estimate), true) = (&mut value, independent(column, &judged)) {
+            let (low, high) = wilson(right, asked);
+            let share = 100.0 * right as f64 / asked.max(1) as f64;
+            if (estimate.value - share).abs() < 1e-9 {
+                (estimate.low, estimate.high) = (100.0 * low, 100.0 * high);
+                interval = "Wilson";
+            }
+        }
+        TrackScore {
+            track: column.spec.name.clone(),
+            asked,
+            right,
+            empty,
+            unreadable,
+            failed,
+            cut: count(Judged::is_cut),
+            value,
+            interval,
+            parts: self.values[row][track].parts(),
+        }
+    }
+}
+
+/// Whether each item is about a picture of its own and simply right or wrong.
+fn independent(column: &Column, judged: &[&Judged]) -> bool {
+    let mut pictures: Vec<usize> = column.items.iter().map(|item| item.cluster).collect();
+    pictures.sort_unstable();
+    pictures.windows(2).all(|pair| pair[0] != pair[1])
+        && judged.iter().all(|judged| [0.0, 1.0].contains(&judged.grade.score))
+}
+
+fn values(column: &Column, setting: usize) -> Values {
+    let judged = column.answers[setting].iter();
+    let marked: Vec<Marked<'_>> = column
+        .items
+        .iter()
+        .zip(judged)
+        .filter_map(|(item, judged)| {
+            Some(Marked { fields: &item.fields, grade: &judged.as_ref()?.grade })
+        })
+        .collect();
+    column.spec.values(&marked)
+}
+
+fn added(values: &[Vec<Values>], weights: &[Vec<u32>]) -> Vec<Vec<Option<f64>>> {
+    let row = |tracks: &Vec<Values>| {
+        tracks.iter().zip(weights).map(|(values, weights)| values.value(weights)).collect()
+    };
+    values.iter().map(row).collect()
+}

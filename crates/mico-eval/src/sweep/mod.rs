@@ -1,0 +1,265 @@
+//! Sweeps as plain data: methods, budgets, refinement blocks, pools and ablation switches, multiplied.
+
+mod ready;
+
+use std::path::Path;
+
+use mico_select::schedule::DEFAULT_POOL;
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::setting::{Pruned, Setting};
+
+pub use ready::READY;
+use ready::ready;
+
+/// A sweep as its file describes it.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sweep {
+    /// What tables are headed with.
+    pub title: String,
+    /// A built-in suite to ask.
+    #[serde(default)]
+    pub suite: Option<String>,
+    /// Benchmarks to ask; their files come from the command line.
+    #[serde(default)]
+    pub tasks: Vec<String>,
+    /// The most items of each track.
+    #[serde(default)]
+    pub limit: Option<usize>,
+    /// Budgets of every entry that has none of its own.
+    #[serde(default)]
+    pub budgets: Vec<usize>,
+    /// Whether the unpruned model is asked, too, as Rel needs it.
+    #[serde(default = "yes")]
+    pub unpruned: bool,
+    /// Whether it is also asked about plain grey.
+    #[serde(default)]
+    pub blank: bool,
+    /// What is multiplied.
+    #[serde(default, rename = "setting")]
+    pub entries: Vec<Entry>,
+}
+
+/// Settings that differ in nothing but the lists given here.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// What tables call it; block and pool are added where there are several.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// One pruner, with settings as `name:key=value`.
+    #[serde(default)]
+    pub method: Option<String>,
+    /// Or several.
+    #[serde(default)]
+    pub methods: Vec<String>,
+    /// Budgets, in place of the sweep's.
+    #[serde(default)]
+    pub budgets: Vec<usize>,
+    /// Refinement blocks, in place of the model's own.
+    #[serde(default)]
+    pub refine_layers: Option<Layers>,
+    /// Stage-1 pools as multiples of the budget.
+    #[serde(default)]
+    pub pools: Vec<usize>,
+    /// Switches of the engine, each entry `name=value`, separated by commas.
+    #[serde(default)]
+    pub switches: Vec<String>,
+    /// Whether counts are the authors' own.
+    #[serde(default)]
+    pub authors: bool,
+}
+
+/// Refinement blocks.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Layers {
+    /// These.
+    These(Vec<usize>),
+    /// `"all"`: every block of the model that can be refined after.
+    Word(String),
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Sweep {
+    /// A sweep that comes with the program, by its name, or one from a file.
+    pub fn open(name: &str) -> Result<Self> {
+        let text = match ready(name) {
+            Some(text) => text.to_owned(),
+            None => read(name)?,
+        };
+        Self::parse(name, &text)
+    }
+
+    /// Reads a sweep's text.
+    pub fn parse(name: &str, text: &str) -> Result<Self> {
+        let wrong = |message: String| Error::Sweep { name: name.to_owned(), message };
+        let sweep: Self = toml::from_str(text).map_err(|error| {
+            let line = error
+                .span()
+                .map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+            wrong(format!("line {line}: {}", error.message()))
+        })?;
+        if sweep.suite.is_some() == !sweep.tasks.is_empty() {
+            return Err(wrong("one of suite and tasks is needed".into()));
+        }
+        for (at, entry) in sweep.entries.iter().enumerate() {
+            if entry.method.is_some() == !entry.methods.is_empty() {
+                let at = at + 1;
+                return Err(wrong(format!("setting {at}: one of method and methods is needed")));
+            }
+            if entry.budgets.is_empty() && sweep.budgets.is_empty() {
+                return Err(wrong(format!("setting {}: no budgets", at + 1)));
+            }
+            if let Some(Layers::Word(word)) = &entry.refine_layers
+                && word != "all"
+            {
+                let at = at + 1;
+                let message =
+                    format!("setting {at}: refine_layers '{word}', accepted: numbers or \"all\"");
+                return Err(wrong(message));
+            }
+        }
+        Ok(sweep)
+    }
+
+    /// Every setting, each once; `all` are the model's blocks that can be refined after.
+    pub fn settings(&self, all: &[usize]) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        if self.unpruned {
+            settings.push(Setting::Unpruned);
+        }
+        if self.blank {
+            settings.push(Setting::Blank);
+        }
+        for entry in &self.entries {
+            for setting in entry.settings(&self.budgets, all) {
+                let setting = Setting::Pruned(setting);
+                if !settings.iter().any(|known: &Setting| known.key() == setting.key()) {
+                    settings.push(setting);
+                }
+            }
+        }
+        settings
+    }
+}
+
+impl Entry {
+    fn settings(&self, budgets: &[usize], all: &[usize]) -> Vec<Pruned> {
+        let budgets = if self.budgets.is_empty() { budgets } else { &self.budgets };
+        let layers: Vec<Option<usize>> = match &self.refine_layers {
+            None => vec![None],
+            Some(Layers::These(layers)) => layers.iter().copied().map(Some).collect(),
+            Some(Layers::Word(_)) => all.iter().copied().map(Some).collect(),
+        };
+        let pools = if self.pools.is_empty() { &[DEFAULT_POOL][..] } else { &self.pools };
+        let plain = [String::new()];
+        let switches = if self.switches.is_empty() { &plain[..] } else { &self.switches };
+        let mut settings = Vec::new();
+        for &tokens in budgets {
+            for method in self.method.iter().chain(&self.methods) {
+                for &refine_layer in &layers {
+                    for &pool in pools {
+                        for switches in switches {
+                            let label = self.label.as_ref().map(|label| {
+                                let mut label = label.clone();
+                                if let (Some(layer), true) = (refine_layer, layers.len() > 1) {
+                                    label.push_str(&format!(" K={layer}"));
+                                }
+                                if pools.len() > 1 {
+                                    label.push_str(&format!(" n={pool}"));
+                                }
+                                if self.switches.len() > 1 {
+                                    label.push_str(&format!(" {switches}"));
+                                }
+                                label
+                            });
+                            settings.push(Pruned {
+                                label,
+                                method: method.clone(),
+                                tokens,
+                                refine_layer,
+                                pool,
+                                authors: self.authors,
+                                switches: switches.clone(),
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        settings
+    }
+}
+
+/// A sweep's file is read up to this size: it is a page of text.
+const MAX_BYTES: u64 = 1 << 20;
+
+fn read(name: &str) -> Result<String> {
+    let path = Path::new(name);
+    let wrong = |message: String| Error::Sweep { name: name.to_owned(), message };
+    let known: Vec<&str> = READY.iter().map(|(name, _)| *name).collect();
+    let found = std::fs::metadata(path).map_err(|error| {
+        wrong(format!("{error}; accepted: a file, or one of {}", known.join(", ")))
+    })?;
+    if !found.is_file() || found.len() > MAX_BYTES {
+        return Err(wrong(format!("is no file of at most {MAX_BYTES} bytes")));
+    }
+    std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_multiplied_and_nothing_is_asked_twice() {
+        let text = r#"
+            title = "t"
+            suite = "tiny"
+            budgets = [64, 32]
+            [[setting]]
+            label = "MiCo"
+            method = "mico"
+            refine_layers = "all"
+            pools = [2, 3]
+            [[setting]]
+            methods = ["random", "mico"]
+            budgets = [64]
+            switches = ["position_mode=original", "position_mode=compact"]
+            [[setting]]
+            methods = ["random", "random"]
+            budgets = [16]
+        "#;
+        let sweep = Sweep::parse("t", text).unwrap();
+        let settings = sweep.settings(&[1, 2, 3]);
+        assert_eq!(settings.len(), 1 + 2 * 3 * 2 + 2 * 2 + 1);
+        assert_eq!(settings[1].label(), "MiCo K=1 n=2");
+        assert_eq!(settings.last().unwrap().tokens(), Some(16));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases = [
+            ("title = 3\nsuite = \"tiny\"", "line 1"),
+            ("title = \"t\"\nsuite = \"tiny\"\nspeed = 1", "speed"),
+            ("title = \"t\"", "suite and tasks"),
+            ("title = \"t\"\nsuite = \"tiny\"\n[[setting]]\nbudgets = [1]", "method"),
+            ("title = \"t\"\nsuite = \"tiny\"\n[[setting]]\nmethod = \"mico\"", "budgets"),
+            (
+                "title = \"t\"\nsuite = \"tiny\"\nbudgets = [1]\n[[setting]]\nmethod = \"mico\"\nrefine_layers = \"some\"",
+                "some",
+            ),
+        ];
+        for (text, named) in cases {
+            let message = Sweep::parse("f.toml", text).unwrap_err().to_string();
+            assert!(message.contains(named) && message.contains("f.toml"), "{message}");
+        }
+        assert!(Sweep::open("no-such").unwrap_err().to_string().contains("components"));
+    }
+}

@@ -1,0 +1,66 @@
+//! Aggregates on JSON, by name.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{Acc, Suite};
+use crate::Track;
+use crate::raw::{Entry, RawError};
+
+/// Every aggregate.
+pub(crate) const RAW: &[Entry] = &[Entry { scorer: "paper.acc", kind: "set", rule: acc }];
+
+/// Acc of a model's tracks and Rel to those of the unpruned one. With a track missing both are null and
+/// the tracks are named.
+fn acc(input: &Value) -> Result<Value, RawError> {
+    let values = tracks(input, "tracks")?;
+    let suite = suite(&values);
+    let acc = suite.acc(&values);
+    let mut out = json!({ "acc": acc.value, "rel_pct": null });
+    if input.get("vanilla_tracks").is_some_and(|given| !given.is_null()) {
+        let unpruned = suite.acc(&tracks(input, "vanilla_tracks")?);
+        out["rel_pct"] = json!(acc.relative_to(&unpruned));
+    }
+    if !acc.missing.is_empty() {
+        out["missing"] = json!(acc.missing);
+    }
+    Ok(out)
+}
+
+/// The suite all of whose tracks are there; else the one of which most are.
+fn suite(values: &BTreeMap<Track, f64>) -> Suite {
+    let [first, others @ ..] = Suite::ALL;
+    let missing = |suite: Suite| Acc::over(suite.tracks(), values).missing.len();
+    let share = |suite: Suite| (missing(suite) * 100) / suite.tracks().len();
+    others.into_iter().fold(first, |best, next| if share(next) < share(best) { next } else { best })
+}
+
+/// Values by track.
+fn tracks(input: &Value, field: &str) -> Result<BTreeMap<Track, f64>, RawError> {
+    let named = numbers(input, field)?.into_iter().map(|(name, value)| {
+        let track = name.parse().map_err(|_| RawError::Field {
+            field: field.to_owned(),
+            found: name,
+            accepted: "names of tracks",
+        })?;
+        Ok((track, value))
+    });
+    named.collect()
+}
+
+/// Numbers by name; null is a number that is missing.
+fn numbers(input: &Value, field: &str) -> Result<BTreeMap<String, f64>, RawError> {
+    let unfit = |found: Option<&Value>| RawError::Field {
+        field: field.to_owned(),
+        found: found.map_or_else(|| "missing".to_owned(), Value::to_string),
+        accepted: "numbers by name",
+    };
+    let given: &Map<String, Value> =
+        input.get(field).and_then(Value::as_object).ok_or_else(|| unfit(input.get(field)))?;
+    let present = given.iter().filter(|(_, value)| !value.is_null());
+    let read = present.map(|(name, value)| {
+        value.as_f64().map(|number| (name.clone(), number)).ok_or_else(|| unfit(Some(value)))
+    });
+    read.collect()
+}

@@ -1,0 +1,48 @@
+//! Tables in CSV.
+
+use super::{Row, Table, shown};
+
+/// The whole table: a heading, then a line per row with the title of its group in front.
+pub(super) fn render(table: &Table) -> String {
+    let noted: Vec<bool> = (0..table.columns.len()).map(|place| has_notes(table, place)).collect();
+    let mut heading = vec!["Group".to_owned(), table.corner.clone()];
+    for (column, noted) in table.columns.iter().zip(&noted) {
+        heading.push(column.name.clone());
+        heading.extend(noted.then(|| format!("{} note", column.name)));
+    }
+    let mut text = line(&heading);
+    for group in &table.groups {
+        for row in &group.rows {
+            let mut fields = vec![group.title.clone().unwrap_or_default(), row.label.clone()];
+            fields.extend(cells(table, row, &noted));
+            text.push_str(&line(&fields));
+        }
+    }
+    text
+}
+
+/// The numbers of a row and, where its column has any, their notes.
+fn cells(table: &Table, row: &Row, noted: &[bool]) -> Vec<String> {
+    let mut fields = Vec::new();
+    for (place, (column, noted)) in table.columns.iter().zip(noted).enumerate() {
+        let cell = row.cell(place);
+        fields.push(cell.map(|cell| shown(cell, column)).unwrap_or_default());
+        fields.extend(noted.then(|| cell.and_then(|cell| cell.note.clone()).unwrap_or_default()));
+    }
+    fields
+}
+
+/// Whether any number of a column has a note.
+fn has_notes(table: &Table, place: usize) -> bool {
+    let rows = table.groups.iter().flat_map(|group| &group.rows);
+    rows.filter_map(|row| row.cell(place)).any(|cell| cell.note.is_some())
+}
+
+/// A line; fields that hold a separator, a quote or a line end are quoted.
+fn line(fields: &[String]) -> String {
+    let quote = |field: &String| {
+        let needs = field.contains(['"', ',', '\n', '\r']);
+        if needs { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.clone() }
+    };
+    fields.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n"
+}
