@@ -2,7 +2,7 @@
 
 use mico_engine::pruner::Pruning;
 use mico_engine::{Engine, EngineOptions, ImageInput, Prompt, Request};
-use mico_eval::{Journal, Run, Setting, Split, Suite, Summary, TinySuite, run};
+use mico_eval::{Journal, Manifest, Run, Setting, Shard, Source, Split, Summary, TinySuite, run};
 use mico_select::schedule::Budget;
 
 /// Items per track; the published numbers come from many more.
@@ -14,14 +14,37 @@ fn it_is_the_picture_that_answers() {
     assert!(report.unexpected.is_empty());
     let suite = TinySuite::new(Split::Benchmark, 1, ITEMS);
     let settings = [Setting::Unpruned, Setting::Blank];
-    let measured = Run { engine: &engine, model: "tiny", suite: &suite, settings: &settings };
-    let mut journal = Journal::in_memory();
-    run(&measured, &mut journal, &|_, _| {}).unwrap();
-    let summary = Summary::new(&measured, &journal);
+    let sources: [&dyn Source; 1] = [&suite];
+    let measured = Run {
+        engine: &engine,
+        model: "tiny",
+        sources: &sources,
+        settings: &settings,
+        shard: Shard::default(),
+        video: mico_video::VideoOptions::default(),
+        jobs: None,
+    };
+    let journal = Journal::in_memory();
+    run(&measured, &journal, &|_, _| {}).unwrap();
+    let manifest = Manifest {
+        title: String::new(),
+        version: String::new(),
+        model: "tiny".into(),
+        fingerprint: String::new(),
+        argv: Vec::new(),
+        asked: measured.asked(),
+        settings: settings.to_vec(),
+        refused: Vec::new(),
+        limit: None,
+        shard: Shard::default(),
+        finished: true,
+        damaged: Vec::new(),
+    };
+    let summary = Summary::new(&manifest, &journal).unwrap();
     let [unpruned, blank] = &summary.rows[..] else { panic!("two rows") };
-    assert!(unpruned.acc.value >= 85.0, "{}", summary.markdown());
+    assert!(unpruned.acc.unwrap().value >= 85.0, "{}", summary.markdown(""));
     for (seen, blind) in unpruned.tracks.iter().zip(&blank.tracks) {
-        assert!(seen.right > blind.right, "{}: {}", seen.track, summary.markdown());
+        assert!(seen.right > blind.right, "{}: {}", seen.track, summary.markdown(""));
     }
 }
 

@@ -48,6 +48,8 @@ pub struct Predictions {
     pub form: Form,
     rows: Vec<Prediction>,
     places: BTreeMap<String, Vec<usize>>,
+    /// Of sample logs: the first row of each logged document's own id.
+    documents: BTreeMap<String, usize>,
 }
 
 impl Predictions {
@@ -77,10 +79,8 @@ impl Predictions {
                 }
             }
             Form::SampleLog => match field("doc_id") {
-                Some(id) => by_id(&id).first().and_then(row),
-                None => {
-                    self.rows.iter().find(|p| logged_id(&p.fields).as_ref() == Some(&sample.id))
-                }
+                Some(id) => by_id(&id).first().and_then(row).filter(|p| agrees(p, sample)),
+                None => self.documents.get(&sample.id).and_then(row).filter(|p| agrees(p, sample)),
             },
         }
     }
@@ -90,6 +90,24 @@ impl Predictions {
 fn prompt(fields: &Fields) -> Option<String> {
     let text = fields.get("prompt")?.as_str()?;
     Some(text.replace("<image>", "").trim().to_owned())
+}
+
+/// Whether a logged document can be the sample: numbers start anew in every split, so a log of another one
+/// would fit by number alone.
+fn agrees(prediction: &Prediction, sample: &Sample) -> bool {
+    let Some(document) = prediction.fields.get("doc").and_then(Value::as_object) else {
+        return true;
+    };
+    let asked = |name: &str| sample.fields.get(name).and_then(Value::as_str);
+    // A document of RefCOCO asks one fixed question; its expression is the answer.
+    let (logged, own) = match asked("expression") {
+        Some(expression) => (document.get("answer"), Some(expression)),
+        None => (document.get("question"), asked("question")),
+    };
+    match (logged.and_then(Value::as_str), own) {
+        (Some(logged), Some(own)) => logged == own,
+        _ => true,
+    }
 }
 
 /// The id in a logged document.
@@ -198,7 +216,8 @@ fn gather(path: &Path, rows: Vec<Fields>) -> Result<Predictions, Error> {
             ),
         )
     })?;
-    let mut found = Predictions { form, rows: Vec::new(), places: BTreeMap::new() };
+    let mut found =
+        Predictions { form, rows: Vec::new(), places: BTreeMap::new(), documents: BTreeMap::new() };
     for (number, fields) in rows.into_iter().enumerate() {
         let row = read(form, fields)
             .map_err(|reason| Error::format(path, format!("row {}: {reason}", number + 1)))?;
@@ -212,6 +231,9 @@ fn gather(path: &Path, rows: Vec<Fields>) -> Result<Predictions, Error> {
             return Err(Error::Duplicate { path: path.to_owned(), id: excerpt(&row.id) });
         }
         places.push(found.rows.len());
+        if let Some(id) = logged_id(&row.fields) {
+            found.documents.entry(id).or_insert(found.rows.len());
+        }
         found.rows.push(row);
     }
     Ok(found)

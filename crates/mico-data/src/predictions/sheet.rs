@@ -1,7 +1,6 @@
 //! The first sheet of a workbook as rows.
 
 use std::io::BufReader;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use calamine::{Data, Range, Reader, Xlsx};
@@ -9,6 +8,7 @@ use mico_score::Fields;
 use serde_json::{Value, json};
 
 use crate::Error;
+use crate::guard::quietly;
 use crate::json;
 
 /// A workbook of predictions is a few megabytes; its unpacked form is not bounded by its size.
@@ -21,12 +21,12 @@ pub(super) fn rows(path: &Path) -> Result<Vec<Fields>, Error> {
         return Err(Error::format(path, format!("{size} bytes, at most {FILE_LIMIT} accepted")));
     }
     // Workbooks nobody vouches for: the library is free to give up by panicking.
-    let range = catch_unwind(AssertUnwindSafe(|| {
+    let range = quietly(|| {
         let mut book = Xlsx::new(BufReader::new(file)).map_err(|error| error.to_string())?;
         let first = book.worksheet_range_at(0).ok_or("no sheet")?;
         first.map_err(|error| error.to_string())
-    }));
-    let range = range.unwrap_or_else(|_| Err("the workbook is damaged".into()));
+    });
+    let range = range.unwrap_or_else(|| Err("the workbook is damaged".into()));
     let range = range.map_err(|reason: String| Error::format(path, reason))?;
     objects(path, &range)
 }

@@ -4,7 +4,6 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -14,6 +13,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::Error;
 use crate::error::excerpt;
+use crate::guard::quietly;
 use crate::json;
 
 /// A value of a column.
@@ -52,9 +52,9 @@ pub(super) struct Cursor {
 
 /// Runs code of the parquet library on bytes nobody vouches for: it is free to give up by panicking.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(result) => result.map_err(|error| excerpt(&error.to_string())),
-        Err(_) => Err("the file is damaged".into()),
+    match quietly(work) {
+        Some(result) => result.map_err(|error| excerpt(&error.to_string())),
+        None => Err("the file is damaged".into()),
     }
 }
 

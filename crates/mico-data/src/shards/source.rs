@@ -27,7 +27,7 @@ pub(crate) struct ShardSource {
     cursor: Option<Cursor>,
     images: Option<ImageTable>,
     ids: Ids,
-    /// The next item's number in the public loader's order.
+    /// The next item's number in the public loader's order, which starts anew with every split or task.
     doc: u64,
     /// Items of the current row still to be delivered.
     ready: VecDeque<Result<Step, Damaged>>,
@@ -203,6 +203,10 @@ impl Source for ShardSource {
             }
             if self.cursor.as_mut().is_none_or(|cursor| !cursor.advance()) {
                 let file = self.files.get(self.next_file)?;
+                let previous = self.next_file.checked_sub(1).and_then(|n| self.files.get(n));
+                if previous.is_some_and(|previous| label(previous) != label(file)) {
+                    self.doc = 0;
+                }
                 self.next_file += 1;
                 match Cursor::open(file) {
                     Ok(cursor) => self.cursor = Some(cursor),

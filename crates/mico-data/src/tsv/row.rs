@@ -170,7 +170,9 @@ fn refcoco(track: Track, row: &Row<'_>, fields: &mut Fields) -> Result<bool, Str
         let Some(text) = row.get(name)? else { continue };
         let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0);
         let number = number.ok_or_else(|| format!("{name} is '{}'", excerpt(text)))?;
-        fields.insert(name.into(), json!(number));
+        // Pixels are whole numbers, however a table writes them.
+        let whole = (number.fract() == 0.0 && number < 1e9).then_some(number as u64);
+        fields.insert(name.into(), whole.map_or(json!(number), |whole| json!(whole)));
     }
     Ok(true)
 }
