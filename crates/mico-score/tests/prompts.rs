@@ -146,6 +146,11 @@ fn tasks_of_lmms_eval_use_their_own_settings_when_none_are_given() {
             format!("H. Which? There are several options:\nA. x\nB. y\n\n{letter}"),
         ),
         (
+            "mmbench_en",
+            json!({"question": "Which?", "hint": "nan", "A": "x"}),
+            format!("Which? There are several options:\nA. x\n\n{letter}"),
+        ),
+        (
             "mmbench_cn",
             json!({"question": "Which?", "hint": "nan", "A": "x", "B": null}),
             "nan Which? There are several options:\nA. x\n\n请直接使用所提供的选项字母作为答案回答。"

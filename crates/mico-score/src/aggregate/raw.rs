@@ -9,10 +9,7 @@ use crate::Track;
 use crate::raw::{Entry, RawError};
 
 /// Every aggregate.
-pub(crate) const RAW: &[Entry] = &[
-    Entry { scorer: "paper.acc", kind: "set", rule: acc },
-    Entry { scorer: "paper.mvbench_mean", kind: "set", rule: task_mean },
-];
+pub(crate) const RAW: &[Entry] = &[Entry { scorer: "paper.acc", kind: "set", rule: acc }];
 
 /// Acc of a model's tracks and Rel to those of the unpruned one. With a track missing both are null and
 /// the tracks are named.
@@ -37,13 +34,6 @@ fn suite(values: &BTreeMap<Track, f64>) -> Suite {
     let missing = |suite: Suite| Acc::over(suite.tracks(), values).missing.len();
     let share = |suite: Suite| (missing(suite) * 100) / suite.tracks().len();
     others.into_iter().fold(first, |best, next| if share(next) < share(best) { next } else { best })
-}
-
-/// The mean over tasks, each weighing the same.
-fn task_mean(input: &Value) -> Result<Value, RawError> {
-    let values: Vec<f64> = numbers(input, "task_pct")?.into_values().collect();
-    let mean = (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
-    Ok(json!({ "mean_pct": mean }))
 }
 
 /// Values by track.

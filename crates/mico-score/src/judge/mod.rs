@@ -11,6 +11,7 @@ pub use fields::JudgeError;
 pub use settings::{Boxes, Predictions, Reader, RuleError, Rules};
 
 use crate::rules::missing::through_file;
+use crate::text::strip;
 use crate::{Fields, Grade, Profile, Track};
 use rule::Rule;
 
@@ -44,8 +45,12 @@ impl Judge {
     /// Judges one answer to the question with those fields.
     pub fn grade(&self, fields: &Fields, prediction: &str) -> Result<Grade, JudgeError> {
         let rule = Rule::of(self).ok_or(JudgeError::NoRule(self.track))?;
-        let prediction =
-            if self.through_file(rule) { through_file(prediction) } else { prediction };
+        let prediction = match self.profile {
+            // lmms-eval trims an answer before any of its rules sees it.
+            Profile::Lmms => strip(prediction),
+            _ if self.through_file(rule) => through_file(prediction),
+            _ => prediction,
+        };
         rule.grade(&self.rules, fields, prediction)
     }
 

@@ -162,6 +162,19 @@ fn mmmu_has_open_questions() {
 }
 
 #[test]
+fn lmms_eval_trims_before_it_judges() {
+    let item = fields(&json!({
+        "question_type": "multiple-choice", "choices": {"A": "cat", "B": "dog"}, "answer": "B", "answers": ["big dog"],
+    }));
+    let score = |track, profile, prediction| {
+        Judge::new(track, profile).grade(&item, prediction).unwrap().score
+    };
+    assert_eq!(score(Track::Mmmu, Profile::Lmms, "B\u{a0}"), 1.0);
+    assert_eq!(score(Track::Mmmu, Profile::Llava, "B\u{a0}"), 0.0);
+    assert_eq!(score(Track::ChartQa, Profile::Lmms, " Big dog\n"), 1.0);
+}
+
+#[test]
 fn videos() {
     let item =
         fields(&json!({"candidates": ["Sat.", "Ran."], "answer": "Ran.", "correct_choice": 1}));

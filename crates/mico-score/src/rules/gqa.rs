@@ -7,10 +7,14 @@ pub fn llava(prediction: &str, answer: &str) -> bool {
     lower(prediction.trim_end_matches('.')) == answer
 }
 
-/// lmms-eval: trimmed, lower-cased, without ASCII punctuation on both sides.
+/// lmms-eval: lower-cased and without ASCII punctuation on both sides. Only the prediction is trimmed.
 pub fn lmms(prediction: &str, answer: &str) -> bool {
-    let plain = |text| delete_ascii_punctuation(&lower(strip(text)));
-    plain(prediction) == plain(answer)
+    // The reference lower-cases in place: a text that gets longer (`İ`) loses its end.
+    let plain = |text: &str| {
+        let room = text.chars().count();
+        delete_ascii_punctuation(&lower(text).chars().take(room).collect::<String>())
+    };
+    plain(strip(prediction)) == plain(answer)
 }
 
 /// VLMEvalKit: trimmed and lower-cased on both sides.
@@ -32,6 +36,8 @@ mod tests {
         );
         assert!(!llava("no", "No"));
         assert!(lmms("T-shirt", "t-shirt") && lmms(" Yes! ", "yes") && !lmms("yes it is", "yes"));
+        assert!(!lmms("İno", "i\u{307}no") && lmms("İno", "İna"));
+        assert!(!lmms("left ", "left ") && lmms("left ", "Left!"));
         assert!(vlmevalkit(" Left\n", "left") && !vlmevalkit("left.", "left"));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::percent;
-use crate::text::{lower, repr, strip};
+use crate::text::{is_printable, lower, repr, strip};
 
 /// A logged score counts as right from here on.
 const HALF: f64 = 0.5;
@@ -117,12 +117,7 @@ fn quoted(value: &Value) -> String {
         },
         Value::String(text) => {
             let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
-            let text = text
-                .replace('\\', "\\\\")
-                .replace('\n', "\\n")
-                .replace('\t', "\\t")
-                .replace('\r', "\\r");
-            let text = if quote == '\'' { text.replace('\'', "\\'") } else { text };
+            let text: String = text.chars().map(|c| escaped(c, quote)).collect();
             format!("{quote}{text}{quote}")
         }
         Value::Array(items) => format!("[{}]", join(items.iter().map(quoted).collect())),
@@ -132,6 +127,21 @@ fn quoted(value: &Value) -> String {
             };
             format!("{{{}}}", join(fields.iter().map(pair).collect()))
         }
+    }
+}
+
+/// A character of a quoted text.
+fn escaped(c: char, quote: char) -> String {
+    match (c, u32::from(c)) {
+        ('\\', _) => "\\\\".to_owned(),
+        ('\n', _) => "\\n".to_owned(),
+        ('\t', _) => "\\t".to_owned(),
+        ('\r', _) => "\\r".to_owned(),
+        (c, _) if c == quote => format!("\\{c}"),
+        (c, _) if is_printable(c) => c.to_string(),
+        (_, code @ 0..0x100) => format!("\\x{code:02x}"),
+        (_, code @ 0x100..0x1_0000) => format!("\\u{code:04x}"),
+        (_, code) => format!("\\U{code:08x}"),
     }
 }
 
@@ -228,5 +238,6 @@ mod tests {
     #[test]
     fn lists_are_written_as_python_writes_them() {
         assert_eq!(written(&json!(["it's", "a", 1.0, null])), "[\"it's\", 'a', 1.0, None]");
+        assert_eq!(written(&json!(["it's \"\n\u{a0}\u{200b}狗"])), r#"['it\'s "\n\xa0\u200b狗']"#);
     }
 }

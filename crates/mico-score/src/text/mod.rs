@@ -11,6 +11,6 @@ mod unicode;
 pub use distance::levenshtein;
 pub use number::{float, repr, round};
 pub use unicode::{
-    capital, delete_ascii_punctuation, digit_value, is_alpha, is_digit, is_space, is_word, lower,
-    split, strip, upper_len,
+    capital, delete_ascii_punctuation, digit_value, is_alpha, is_digit, is_printable, is_space,
+    is_word, lower, split, strip, upper_len,
 };

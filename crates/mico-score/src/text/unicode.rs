@@ -8,6 +8,7 @@ use regex::Regex;
 // its `is_alphabetic` also takes combining marks and letter-like numbers.
 static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{L}\z").ok());
 static DECIMAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{Nd}\z").ok());
+static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A[\p{C}\p{Z}]\z").ok());
 static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{N}\z").ok());
 
 fn in_class(class: &LazyLock<Option<Regex>>, c: char) -> bool {
@@ -36,6 +37,11 @@ pub fn is_word(c: char) -> bool {
     } else {
         in_class(&LETTER, c) || in_class(&NUMBER, c)
     }
+}
+
+/// Whether `repr` writes it as it is: neither a control, a format or an unassigned character nor a space other than U+0020.
+pub fn is_printable(c: char) -> bool {
+    if c.is_ascii() { !c.is_ascii_control() } else { !in_class(&HIDDEN, c) }
 }
 
 /// The value of a decimal digit of any script.
@@ -102,6 +108,17 @@ mod tests {
         assert!(is_alpha('狗') && is_alpha('é') && !is_alpha('\u{301}') && !is_alpha('Ⅷ'));
         assert!(is_digit('３') && is_digit('٣') && !is_digit('²') && !is_digit('Ⅷ'));
         assert!(is_word('²') && is_word('_') && is_word('狗') && !is_word('\u{301}'));
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_printable() {
+        for c in ['a', ' ', 'é', '狗', '。', '😀', '\u{301}'] {
+            assert!(is_printable(c), "{c:?}");
+        }
+        for c in ['\n', '\u{7f}', '\u{a0}', '\u{ad}', '\u{200b}', '\u{3000}', '\u{e000}', '\u{378}']
+        {
+            assert!(!is_printable(c), "{c:?}");
+        }
     }
 
     #[test]
