@@ -11,6 +11,9 @@ use crate::error::{Error, Result};
 use crate::item::{Damaged, Item};
 use crate::scoring::{Scoring, TrackSpec};
 
+/// Digits of the data's hash that stand in names.
+const FINGERPRINT: usize = 16;
+
 /// What to read, and whose rules to follow.
 #[derive(Debug, Clone)]
 pub struct BenchmarkOptions {
@@ -46,7 +49,8 @@ impl Benchmark {
             Some(layout) => mico_data::open_as(root, *track, *layout)?,
             None => mico_data::open(root, *track)?,
         };
-        let fingerprint = dataset.fingerprint()?;
+        let mut fingerprint = dataset.fingerprint()?;
+        fingerprint.truncate(FINGERPRINT);
         let (track, profile, rules) = (*track, *profile, rules.clone());
         let scoring = Scoring::Benchmark { track, profile, rules };
         let tracks = [TrackSpec { name: track.name().to_owned(), scoring }];
@@ -63,7 +67,7 @@ impl Source for Benchmark {
     fn name(&self) -> String {
         let BenchmarkOptions { track, profile, .. } = &self.options;
         let (layout, profile) = (self.dataset.layout, profile.name());
-        format!("{track}, {layout:?}, {profile} prompts, files {}", self.fingerprint)
+        format!("{track} ({layout} files {}, {profile} prompts)", self.fingerprint)
     }
 
     fn tracks(&self) -> &[TrackSpec] {

@@ -21,7 +21,7 @@ impl Summary {
         let (suite, items, pictures) = (&self.suite, self.items, self.pictures);
         let _ = writeln!(
             text,
-            "{suite}{part}: {items} items on {pictures} pictures for each setting; values with 95 % intervals\n"
+            "{items} items on {pictures} pictures{part} for each setting; values with 95 % intervals. Asked: {suite}\n"
         );
         self.values(&mut text);
         self.remarks(&mut text);

@@ -86,7 +86,8 @@ impl Rule {
             Track::MmbenchEn | Track::MmbenchCn => {
                 pick(Self::Options, Self::Options, Self::LmmsMmbench)
             }
-            Track::MmStar => pick(Self::Options, Self::Options, Self::LmmsMmStar),
+            // LLaVA has no script for it.
+            Track::MmStar => pick(Self::LmmsMmStar, Self::Options, Self::LmmsMmStar),
             Track::Mmmu => {
                 pick(Self::Mmmu(Parser::Official), Self::VlmEvalKitMmmu, Self::Mmmu(Parser::Lmms))
             }
