@@ -7,9 +7,19 @@ use super::{Anchor, Colour, Drawing, Place, Shape};
 impl Drawing {
     /// The picture as an SVG document.
     pub fn svg(&self) -> String {
+        self.element("xmlns=\"http://www.w3.org/2000/svg\"")
+    }
+
+    /// The picture as an element of an HTML document, with what it shows in words.
+    pub fn inline_svg(&self, shows: &str) -> String {
+        let shows = escape(shows).replace('"', "&quot;");
+        self.element(&format!("role=\"img\" aria-label=\"{shows}\""))
+    }
+
+    fn element(&self, attributes: &str) -> String {
         let Self { width, height, shapes } = self;
         let mut text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+            "<svg {attributes} width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         );
@@ -74,5 +84,7 @@ fn hex(colour: Colour) -> String {
 }
 
 fn escape(text: &str) -> String {
+    // XML knows no control characters.
+    let text = text.replace(char::is_control, "\u{fffd}");
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -13,8 +13,9 @@ use mico_vision::layout::VisualLayout;
 use serde_json::Value;
 
 use super::Run;
+use super::album::Frames;
 use crate::error::{Error, Result};
-use crate::item::{Item, Looking};
+use crate::item::{Item, Looking, Shown};
 use crate::journal::Journal;
 use crate::record::{Keys, Record, Spent, seed};
 use crate::setting::Setting;
@@ -83,6 +84,10 @@ impl Asking<'_> {
         match looks.ask(item, setting, self.source.max_new_tokens(), &mut ())? {
             Ok(outcome) => {
                 record.take(Ok(&outcome));
+                if let Some(album) = self.run.album.filter(|album| album.wants(item, setting)) {
+                    let shown = looks.shown(item);
+                    album.keep(&record.key, &shown, &outcome)?;
+                }
                 if let Some(input) = looks.model_input() {
                     let mut fields = item.fields.clone();
                     fields.insert("model_input".into(), input);
@@ -226,6 +231,23 @@ impl<'a> Looks<'a> {
             Err(Fault::Engine(error)) if item_fault(&error) => Ok(Err(error.to_string())),
             Err(Fault::Engine(error)) => Err(Error::item(item)(error)),
         }
+    }
+
+    /// The pixels of the prompt's images, one entry for each input of the engine.
+    fn shown(&self, item: &Item) -> Vec<Frames> {
+        let takes_video = self.run.engine.takes_video();
+        let mut shown = Vec::new();
+        for segment in &self.segments {
+            let Segment::Image(number) = segment else { continue };
+            let Some(visual) = item.visuals.get(*number) else { continue };
+            // They could be read before; if no more, there is no picture to keep.
+            let frames = visual.pixels(&self.run.video).unwrap_or_default();
+            match visual {
+                Shown::Video(_) if takes_video => shown.push(Frames::Video(frames)),
+                _ => shown.extend(frames.into_iter().map(Frames::Image)),
+            }
+        }
+        shown
     }
 
     /// Width and height of what the model saw, where answers may be in its pixels.

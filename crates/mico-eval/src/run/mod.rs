@@ -1,5 +1,6 @@
 //! Putting items to an engine.
 
+mod album;
 mod ask;
 mod batches;
 mod memory;
@@ -10,6 +11,7 @@ use mico_engine::{Engine, Switches};
 use mico_video::VideoOptions;
 use rayon::prelude::*;
 
+pub use album::{Album, PICTURES};
 pub(crate) use ask::{Asking, Looks};
 use batches::Batches;
 use memory::Watch;
@@ -44,6 +46,8 @@ pub struct Run<'a> {
     pub video: VideoOptions,
     /// Pictures under way at once; as many as there are threads and memory unless given.
     pub jobs: Option<usize>,
+    /// Where pictures of the first items go, if anywhere.
+    pub album: Option<&'a Album>,
 }
 
 impl std::fmt::Debug for Run<'_> {
