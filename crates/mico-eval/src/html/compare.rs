@@ -1,5 +1,7 @@
 //! Settings against one another, with what is significant in words.
 
+use std::fmt::Write as _;
+
 use super::Told;
 use super::text::escape;
 use crate::summary::{Comparison, Estimate, verdict};
@@ -32,10 +34,11 @@ pub(super) fn pairs(run: &Told<'_>) -> String {
         if folded {
             let clear = all.iter().filter(|line| line.contains("is better")).count();
             let (pairs, many) = (all.len(), pairs.len());
-            html.push_str(&format!(
+            let _ = writeln!(
+                html,
                 "<p>In Acc, {clear} of {pairs} differences are significant.</p>\n\
-                 <details><summary>All {many} pairs in Acc</summary>\n"
-            ));
+                 <details><summary>All {many} pairs in Acc</summary>"
+            );
         }
         html.push_str(&table("Differences in Acc", &all.concat()));
         html.push_str(if folded { "</details>\n" } else { "" });
@@ -43,7 +46,7 @@ pub(super) fn pairs(run: &Told<'_>) -> String {
     let tracks: String = pairs.iter().map(in_tracks).collect();
     if !tracks.is_empty() {
         let open = if all.is_empty() { " open" } else { "" };
-        html.push_str(&format!("<details{open}><summary>Track by track</summary>\n"));
+        let _ = writeln!(html, "<details{open}><summary>Track by track</summary>");
         html.push_str(&table("Differences in tracks", &tracks));
         html.push_str("</details>\n");
     }

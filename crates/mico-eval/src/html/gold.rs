@@ -1,5 +1,6 @@
 //! What would have been right, as people read it.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use mico_score::Fields;
@@ -53,7 +54,7 @@ fn several(answers: &[Value]) -> String {
         *counts.entry(plain(answer)).or_default() += 1;
     }
     let mut counts: Vec<(String, usize)> = counts.into_iter().collect();
-    counts.sort_by(|a, b| b.1.cmp(&a.1));
+    counts.sort_by_key(|(_, count)| Reverse(*count));
     let texts = counts
         .into_iter()
         .map(|(text, count)| if count > 1 { format!("{text} (×{count})") } else { text });

@@ -1,5 +1,7 @@
 //! What was run, and what the numbers do not show.
 
+use std::fmt::Write as _;
+
 use super::Told;
 use super::text::{command, counted, escape};
 use crate::manifest::Manifest;
@@ -49,14 +51,14 @@ pub(super) fn facts(run: &Told<'_>) -> String {
     }
     let mut html = String::from("<dl class=\"facts\">\n");
     for (name, fact) in facts {
-        html.push_str(&format!("<dt>{name}</dt><dd>{fact}</dd>\n"));
+        let _ = writeln!(html, "<dt>{name}</dt><dd>{fact}</dd>");
     }
     html.push_str("</dl>\n");
     let notices = notices(run);
     if !notices.is_empty() {
         html.push_str("<ul class=\"notices\" aria-label=\"Notices\">\n");
         for notice in notices {
-            html.push_str(&format!("<li>{notice}</li>\n"));
+            let _ = writeln!(html, "<li>{notice}</li>");
         }
         html.push_str("</ul>\n");
     }

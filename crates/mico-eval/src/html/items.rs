@@ -1,6 +1,7 @@
 //! Items one by one: what was shown, asked, answered and right.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use super::gold::gold;
 use super::text::{anchor, counted, cut, data_uri, escape};
@@ -132,7 +133,7 @@ pub(super) fn pages(run: &Told<'_>, chosen: &Chosen<'_>) -> String {
     );
     if chosen.bare > 0 {
         let bare = counted(chosen.bare, "item are", "items are");
-        html.push_str(&format!("<p>Pictures of {bare} left out to keep this file small.</p>\n"));
+        let _ = writeln!(html, "<p>Pictures of {bare} left out to keep this file small.</p>");
     }
     html.push_str("<fieldset><legend>Show</legend>\n");
     let filters = [
@@ -143,10 +144,11 @@ pub(super) fn pages(run: &Told<'_>, chosen: &Chosen<'_>) -> String {
     ];
     for (value, words) in filters {
         let checked = if value == "all" { " checked" } else { "" };
-        html.push_str(&format!(
-            "<label><input type=\"radio\" name=\"{}-filter\" value=\"{value}\"{checked}> {words}</label>\n",
+        let _ = writeln!(
+            html,
+            "<label><input type=\"radio\" name=\"{}-filter\" value=\"{value}\"{checked}> {words}</label>",
             run.prefix
-        ));
+        );
     }
     html.push_str("</fieldset>\n");
     for (number, (column, pages)) in chosen.columns.iter().enumerate() {
@@ -155,14 +157,15 @@ pub(super) fn pages(run: &Told<'_>, chosen: &Chosen<'_>) -> String {
         }
         let place =
             |at: usize| format!("{}-{}-{number}-{at}", run.prefix, anchor(&column.spec.name));
-        html.push_str(&format!("<h4>{}</h4>\n<ul class=\"index\">\n", escape(&column.spec.name)));
+        let _ = writeln!(html, "<h4>{}</h4>\n<ul class=\"index\">", escape(&column.spec.name));
         for &at in pages.keys() {
-            html.push_str(&format!(
-                "<li><a href=\"#{}\">{}</a> <span class=\"muted\">{}</span></li>\n",
+            let _ = writeln!(
+                html,
+                "<li><a href=\"#{}\">{}</a> <span class=\"muted\">{}</span></li>",
                 place(at),
                 escape(&column.items[at].id),
                 tally(run, column, at)
-            ));
+            );
         }
         html.push_str("</ul>\n");
         for (&at, page) in pages {
@@ -206,17 +209,19 @@ fn section(run: &Told<'_>, column: &Column, (at, page): (usize, &Page), place: &
     let prompts: BTreeSet<&str> =
         answers.iter().map(|(_, _, judged)| judged.record.prompt.as_str()).collect();
     for prompt in prompts {
-        html.push_str(&format!(
-            "<div class=\"prompt\" dir=\"auto\"><span class=\"label\">Asked</span>{}</div>\n",
+        let _ = writeln!(
+            html,
+            "<div class=\"prompt\" dir=\"auto\"><span class=\"label\">Asked</span>{}</div>",
             cut(prompt)
-        ));
+        );
     }
     let gold = gold(&item.fields);
     if !gold.is_empty() {
-        html.push_str(&format!(
-            "<div class=\"gold\" dir=\"auto\"><span class=\"label\">Right</span>{}</div>\n",
+        let _ = writeln!(
+            html,
+            "<div class=\"gold\" dir=\"auto\"><span class=\"label\">Right</span>{}</div>",
             cut(&gold)
-        ));
+        );
     }
     html.push_str(&figures(&answers, page, &item.id));
     html.push_str(
@@ -243,14 +248,15 @@ fn figures(answers: &[(usize, &Setting, &Judged)], page: &Page, item: &str) -> S
             Setting::Pruned(_) => format!("Item {item}, with what {name} kept"),
             _ => format!("Item {item}"),
         };
-        html.push_str(&format!(
+        let _ = writeln!(
+            html,
             "<figure><img src=\"{}\" alt=\"{}\" loading=\"lazy\"><figcaption>{}: {kept}, {}</figcaption>\
-             </figure>\n",
+             </figure>",
             data_uri(jpeg),
             escape(&what),
             escape(&name),
             score(judged)
-        ));
+        );
     }
     html.push_str("</div>\n");
     html

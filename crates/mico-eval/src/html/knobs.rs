@@ -1,6 +1,7 @@
 //! Values against what settings differ in: the budget, the refinement block, the pool.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use super::Told;
 use super::charts::{Curves, references};
@@ -91,10 +92,10 @@ fn along(
             name = format!("{method} {name}");
         }
         if let Some(layer) = refine_layer {
-            name.push_str(&format!(" K={layer}"));
+            let _ = write!(name, " K={layer}");
         }
         if !switches.is_empty() {
-            name.push_str(&format!(" {switches}"));
+            let _ = write!(name, " {switches}");
         }
         if let Some(row) = stage1(&rows, &family.common) {
             let of = if methods.len() > 1 { format!("{method} ") } else { String::new() };

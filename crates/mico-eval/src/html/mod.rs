@@ -10,6 +10,8 @@ mod pareto;
 mod tables;
 mod text;
 
+use std::fmt::Write as _;
+
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::manifest::Manifest;
@@ -109,16 +111,18 @@ pub fn report(chapters: &[Chapter<'_>], items: usize) -> Result<Report> {
         report.pictures += shown.pictures();
         let parts = parts(run, &shown);
         let (prefix, name) = (&run.prefix, escape(&run.title));
-        contents.push_str(&format!("<li><a href=\"#{prefix}\">{name}</a><ul>\n"));
-        body.push_str(&format!(
+        let _ = writeln!(contents, "<li><a href=\"#{prefix}\">{name}</a><ul>");
+        let _ = write!(
+            body,
             "<section class=\"chapter\" id=\"{prefix}\">\n<h2>{name}</h2>\n{}",
             head::facts(run)
-        ));
+        );
         for Part { anchor, heading, html } in parts {
-            contents.push_str(&format!("<li><a href=\"#{prefix}-{anchor}\">{heading}</a></li>\n"));
-            body.push_str(&format!(
-                "<section id=\"{prefix}-{anchor}\">\n<h3>{heading}</h3>\n{html}</section>\n"
-            ));
+            let _ = writeln!(contents, "<li><a href=\"#{prefix}-{anchor}\">{heading}</a></li>");
+            let _ = writeln!(
+                body,
+                "<section id=\"{prefix}-{anchor}\">\n<h3>{heading}</h3>\n{html}</section>"
+            );
         }
         contents.push_str("</ul></li>\n");
         body.push_str("</section>\n");

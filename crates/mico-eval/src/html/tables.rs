@@ -1,5 +1,7 @@
 //! Values, what they are made of, and answers that are none.
 
+use std::fmt::Write as _;
+
 use mico_score::table::{Cell, Table};
 
 use super::Told;
@@ -19,28 +21,31 @@ pub(super) fn paper(run: &Told<'_>) -> String {
          as they are shown; small figures are 95 % intervals. Which differences are significant is \
          said under the table and in the comparisons.</p>\n",
     );
-    html.push_str(&format!(
-        "<div class=\"wide paper\" tabindex=\"0\" role=\"region\" aria-label=\"Values\">\n{}</div>\n",
+    let _ = writeln!(
+        html,
+        "<div class=\"wide paper\" tabindex=\"0\" role=\"region\" aria-label=\"Values\">\n{}</div>",
         shown.html()
-    ));
+    );
     if !summary.chance.is_empty() {
         let chance: Vec<String> = summary
             .chance
             .iter()
             .map(|(track, value)| format!("{} {value:.1}", escape(track)))
             .collect();
-        html.push_str(&format!(
+        let _ = writeln!(
+            html,
             "<p class=\"muted\">Always giving the most frequent answer to a form of question would \
-             score: {}.</p>\n",
+             score: {}.</p>",
             chance.join(", ")
-        ));
+        );
     }
     let texts = [("LaTeX", table.latex()), ("Markdown", table.markdown()), ("CSV", table.csv())];
     for (name, text) in texts {
-        html.push_str(&format!(
-            "<details><summary>The table in {name}</summary><pre tabindex=\"0\">{}</pre></details>\n",
+        let _ = writeln!(
+            html,
+            "<details><summary>The table in {name}</summary><pre tabindex=\"0\">{}</pre></details>",
             escape(&text.replace("\r\n", "\n"))
-        ));
+        );
     }
     html
 }
@@ -95,23 +100,24 @@ pub(super) fn parts(run: &Told<'_>) -> String {
         if names.is_empty() {
             continue;
         }
-        let heads: String = names
-            .iter()
-            .map(|name| format!("<th scope=\"col\" class=\"number\">{}</th>", escape(name)))
-            .collect();
-        html.push_str(&format!(
+        let mut heads = String::new();
+        for name in &names {
+            let _ = write!(heads, "<th scope=\"col\" class=\"number\">{}</th>", escape(name));
+        }
+        let _ = writeln!(
+            html,
             "<details><summary>{track}</summary><div class=\"wide\" tabindex=\"0\" role=\"region\" \
              aria-label=\"Parts of {track}\">\n<table><thead><tr><th scope=\"col\">setting</th>\
-             <th scope=\"col\" class=\"number\">T</th>{heads}</tr></thead>\n<tbody>\n",
+             <th scope=\"col\" class=\"number\">T</th>{heads}</tr></thead>\n<tbody>",
             track = escape(track)
-        ));
+        );
         for (row, score) in rows {
-            html.push_str(&format!("<tr>{}", setting(row)));
+            let _ = write!(html, "<tr>{}", setting(row));
             for name in &names {
                 let value = score.parts.iter().find(|(known, _)| known == name);
                 let value =
                     value.map_or_else(|| "–".to_owned(), |(_, value)| format!("{value:.1}"));
-                html.push_str(&format!("<td class=\"number\">{value}</td>"));
+                let _ = write!(html, "<td class=\"number\">{value}</td>");
             }
             html.push_str("</tr>\n");
         }
@@ -129,16 +135,16 @@ pub(super) fn counts(run: &Told<'_>) -> String {
             if counts.iter().all(|count| *count == 0) {
                 continue;
             }
-            let cells: String = [track.asked]
-                .iter()
-                .chain(&counts)
-                .map(|count| format!("<td class=\"number\">{count}</td>"))
-                .collect();
-            lines.push_str(&format!(
-                "<tr>{}<td>{}</td>{cells}</tr>\n",
+            let mut cells = String::new();
+            for count in [track.asked].iter().chain(&counts) {
+                let _ = write!(cells, "<td class=\"number\">{count}</td>");
+            }
+            let _ = writeln!(
+                lines,
+                "<tr>{}<td>{}</td>{cells}</tr>",
                 setting(row),
                 escape(&track.track)
-            ));
+            );
         }
     }
     let settings = counted(run.summary.rows.len(), "setting", "settings");

@@ -1,5 +1,7 @@
 //! Tables in HTML.
 
+use std::fmt::Write as _;
+
 use super::marks::{Mark, by_row};
 use super::{Column, Row, Table, shown};
 
@@ -7,25 +9,24 @@ use super::{Column, Row, Table, shown};
 pub(super) fn render(table: &Table) -> String {
     let mut text = String::from("<table>\n");
     if !table.title.is_empty() {
-        text.push_str(&format!("<caption>{}</caption>\n", escape(&table.title)));
+        let _ = writeln!(text, "<caption>{}</caption>", escape(&table.title));
     }
-    text.push_str(&format!("<thead><tr><th scope=\"col\">{}</th>", escape(&table.corner)));
+    let _ = write!(text, "<thead><tr><th scope=\"col\">{}</th>", escape(&table.corner));
     for column in &table.columns {
-        text.push_str(&format!("<th scope=\"col\">{}</th>", escape(&column.name)));
+        let _ = write!(text, "<th scope=\"col\">{}</th>", escape(&column.name));
     }
     text.push_str("</tr></thead>\n");
     for group in &table.groups {
         text.push_str("<tbody>\n");
         if let Some(title) = &group.title {
             let (width, title) = (table.columns.len() + 1, escape(title));
-            text.push_str(&format!(
-                "<tr><th scope=\"rowgroup\" colspan=\"{width}\">{title}</th></tr>\n"
-            ));
+            let _ =
+                writeln!(text, "<tr><th scope=\"rowgroup\" colspan=\"{width}\">{title}</th></tr>");
         }
         for (row, marks) in group.rows.iter().zip(by_row(group, &table.columns)) {
-            text.push_str(&format!("<tr><th scope=\"row\">{}</th>", escape(&row.label)));
+            let _ = write!(text, "<tr><th scope=\"row\">{}</th>", escape(&row.label));
             for ((place, column), mark) in table.columns.iter().enumerate().zip(marks) {
-                text.push_str(&format!("<td>{}</td>", cell(row, place, column, mark)));
+                let _ = write!(text, "<td>{}</td>", cell(row, place, column, mark));
             }
             text.push_str("</tr>\n");
         }
@@ -33,7 +34,7 @@ pub(super) fn render(table: &Table) -> String {
     }
     text.push_str("</table>\n");
     for note in &table.notes {
-        text.push_str(&format!("<p>{}</p>\n", escape(note)));
+        let _ = writeln!(text, "<p>{}</p>", escape(note));
     }
     text
 }
