@@ -56,6 +56,20 @@ impl Album {
         results.join(PICTURES).join(format!("{key}.jpg"))
     }
 
+    /// Copies the pictures of parts of a run into the folder of the whole, if there are any.
+    pub fn collect(parts: &[PathBuf], whole: &Path) -> Result<()> {
+        for part in parts {
+            // A part need not have kept any.
+            let listed = fs::read_dir(part.join(PICTURES)).into_iter().flatten().flatten();
+            for entry in listed.filter(|entry| entry.path().extension() == Some("jpg".as_ref())) {
+                let album = Self::open(whole, 0)?;
+                let bytes = fs::read(entry.path()).map_err(Error::io(&entry.path()))?;
+                album.write(&entry.file_name().to_string_lossy(), &bytes)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a picture is to be kept; plain grey is none.
     pub(super) fn wants(&self, item: &Item, setting: &Setting) -> bool {
         item.position < self.most && *setting != Setting::Blank
@@ -68,10 +82,14 @@ impl Album {
         else {
             return Ok(());
         };
-        let path = self.folder.join(format!("{key}.jpg"));
-        let part = self.folder.join(format!(".{key}.{}.part", std::process::id()));
+        self.write(&format!("{key}.jpg"), &jpeg)
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.folder.join(name);
+        let part = self.folder.join(format!(".{name}.{}.part", std::process::id()));
         let written = fs::File::create(&part)
-            .and_then(|mut file| file.write_all(&jpeg))
+            .and_then(|mut file| file.write_all(bytes))
             .and_then(|()| fs::rename(&part, &path));
         written.map_err(|error| {
             // What is left of a failed attempt helps nobody.
@@ -156,6 +174,20 @@ mod tests {
         assert_eq!(drawn.pixel(0, 21), Some(GROUND));
         let jpeg = encode(&drawn).unwrap();
         assert_eq!(&jpeg[..2], [0xff, 0xd8]);
+    }
+
+    #[test]
+    fn pictures_of_parts_come_together() {
+        let folder = tempfile::tempdir().unwrap();
+        let part = |name: &str| folder.path().join(name);
+        for (name, file) in [("a", "1.jpg"), ("b", "2.jpg"), ("b", ".3.part")] {
+            fs::create_dir_all(part(name).join(PICTURES)).unwrap();
+            fs::write(part(name).join(PICTURES).join(file), name).unwrap();
+        }
+        Album::collect(&[part("a"), part("b"), part("none")], &part("whole")).unwrap();
+        let whole = part("whole").join(PICTURES);
+        assert_eq!(fs::read_dir(&whole).unwrap().count(), 2);
+        assert_eq!(fs::read(whole.join("2.jpg")).unwrap(), b"b");
     }
 
     #[test]
