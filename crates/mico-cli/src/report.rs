@@ -23,7 +23,7 @@ pub struct ReportArgs {
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
     /// The file; report.html in the first folder unless given.
-    #[arg(long, env = "MICO_OUT", value_name = "FILE")]
+    #[arg(long, env = "MICO_REPORT", value_name = "FILE")]
     out: Option<PathBuf>,
     /// The most items of each folder that are shown one by one.
     #[arg(long, env = "MICO_ITEMS", value_name = "N", default_value_t = 200)]

@@ -76,7 +76,7 @@ fn a_run_becomes_a_document_with_pictures() {
     assert_eq!(html.matches("<img ").count(), 45);
     assert_eq!(html.matches("<img ").count(), html.matches(" alt=\"").count());
     assert_eq!(html.matches("class=\"item").count() as u64, said["items"].as_u64().unwrap());
-    for part in ["Acc and Rel", "against the budget", "Pareto front", "random", "T = 64", "576"] {
+    for part in ["Acc and Rel", "Against the budget", "Pareto front", "random", "T = 64", "576"] {
         assert!(html.contains(part), "{part}");
     }
     assert!(html.contains("no significant difference") || html.contains("is better"));

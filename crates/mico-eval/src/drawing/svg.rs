@@ -12,8 +12,7 @@ impl Drawing {
 
     /// The picture as an element of an HTML document, with what it shows in words.
     pub fn inline_svg(&self, shows: &str) -> String {
-        let shows = escape(shows).replace('"', "&quot;");
-        self.element(&format!("role=\"img\" aria-label=\"{shows}\""))
+        self.element(&format!("role=\"img\" aria-label=\"{}\"", escape(shows)))
     }
 
     fn element(&self, attributes: &str) -> String {
@@ -84,7 +83,5 @@ fn hex(colour: Colour) -> String {
 }
 
 fn escape(text: &str) -> String {
-    // XML knows no control characters.
-    let text = text.replace(char::is_control, "\u{fffd}");
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    mico_score::table::escape_html(text)
 }

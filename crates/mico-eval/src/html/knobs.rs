@@ -83,16 +83,20 @@ fn along(
     // Only what differs between curves is in their names.
     let methods: BTreeSet<&str> =
         families.iter().map(|family| family.common.method.as_str()).collect();
+    let pools: BTreeSet<usize> = families.iter().map(|family| family.common.pool).collect();
     let mut levels = references(run);
     let mut lines = Vec::new();
     for (index, family) in families.iter().enumerate() {
-        let Pruned { method, tokens, refine_layer, switches, .. } = &family.common;
+        let Pruned { method, tokens, refine_layer, pool, switches, .. } = &family.common;
         let mut name = format!("T={tokens}");
         if methods.len() > 1 {
             name = format!("{method} {name}");
         }
         if let Some(layer) = refine_layer {
             let _ = write!(name, " K={layer}");
+        }
+        if pools.len() > 1 {
+            let _ = write!(name, " n={pool}");
         }
         if !switches.is_empty() {
             let _ = write!(name, " {switches}");

@@ -128,6 +128,9 @@ pub(super) fn parts(run: &Told<'_>) -> String {
 
 /// Answers that were empty, could not be read, could not be asked for or were cut.
 pub(super) fn counts(run: &Told<'_>) -> String {
+    if run.summary.rows.is_empty() {
+        return String::new();
+    }
     let mut lines = String::new();
     for row in &run.summary.rows {
         for track in &row.tracks {

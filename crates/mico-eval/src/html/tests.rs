@@ -98,7 +98,7 @@ fn methods() -> Vec<Setting> {
 fn texts_of_a_run_are_only_texts() {
     let made = html(&run(methods(), &["a", ODD]), 4, 200);
     let text = &made.html;
-    assert!(!text.contains("<script") && !text.contains("\u{7}") && !text.contains('\u{202e}'));
+    assert!(!text.contains("<script") && !text.contains('\u{7}') && !text.contains('\u{202e}'));
     assert!(text.contains("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt; &#39;q&#39;"));
     assert!(text.contains("more characters]"), "long answers are cut");
     assert!(!text.contains("http:") && !text.contains("https:"));
