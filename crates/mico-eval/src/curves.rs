@@ -19,7 +19,7 @@ const MARKER: f64 = 4.2;
 const CAP: f64 = 3.0;
 /// As many curves have bands, as many whiskers; more would hide one another.
 const BANDS: usize = 3;
-const WHISKERS: usize = 8;
+const WHISKERS: usize = 5;
 /// Whiskers at the same place stand this far apart.
 const DODGE: f64 = 3.5;
 /// The least distance between texts under the axis.

@@ -2,10 +2,15 @@
 
 use std::fmt::Write as _;
 
+use std::collections::BTreeSet;
+
 use super::Told;
 use super::text::{command, counted, escape};
 use crate::manifest::Manifest;
+use crate::summary::Row;
 
+/// Settings of one budget may differ in what they spend by this factor, for counts are whole numbers.
+const UNEVEN: f64 = 1.1;
 /// Damaged rows that are listed.
 const LISTED: usize = 20;
 
@@ -73,6 +78,30 @@ fn budget(tokens: Option<usize>) -> String {
     tokens.map_or_else(String::new, |tokens| format!(" at T = {tokens}"))
 }
 
+/// Budgets whose settings do not spend alike: their values cannot be compared as equals.
+fn uneven(run: &Told<'_>) -> Vec<String> {
+    let rows = &run.summary.rows;
+    let budgets: BTreeSet<usize> = rows.iter().filter_map(|row| row.tokens).collect();
+    let mut found = Vec::new();
+    for budget in budgets.into_iter().rev() {
+        let spent = |row: &&Row| row.tokens == Some(budget);
+        let by_cost = |a: &&Row, b: &&Row| a.layer_average.total_cmp(&b.layer_average);
+        let least = rows.iter().filter(spent).min_by(by_cost);
+        let most = rows.iter().filter(spent).max_by(by_cost);
+        let (Some(least), Some(most)) = (least, most) else { continue };
+        if most.layer_average > UNEVEN * least.layer_average {
+            found.push(format!(
+                "At T = {budget} settings do not spend alike: {} averages {:.1} visual tokens, {} {:.1}.",
+                escape(&least.setting),
+                least.layer_average,
+                escape(&most.setting),
+                most.layer_average
+            ));
+        }
+    }
+    found
+}
+
 fn notices(run: &Told<'_>) -> Vec<String> {
     let (manifest, summary) = (run.manifest, &run.summary);
     let mut notices = Vec::new();
@@ -103,6 +132,7 @@ fn notices(run: &Told<'_>) -> Vec<String> {
             escape(&refused.reason)
         ));
     }
+    notices.extend(uneven(run));
     if summary.dropped > 0 {
         let rows = counted(summary.dropped, "row was", "rows were");
         notices.push(format!("{rows} left out, as the benchmark's own rules say."));
