@@ -1,8 +1,7 @@
 //! What was run, and what the numbers do not show.
 
-use std::fmt::Write as _;
-
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use super::Told;
 use super::text::{command, counted, escape};
