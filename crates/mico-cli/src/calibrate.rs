@@ -100,6 +100,7 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
         shard: Shard::default(),
         video: args.tasks.video()?,
         jobs: None,
+        album: None,
     };
     let bar = Bar::new("items");
     let found = mico_eval::calibrate(&run, &options, &|done, total| bar.count(done, total))?;

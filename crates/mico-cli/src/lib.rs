@@ -20,6 +20,7 @@ pub mod models;
 mod output;
 mod progress;
 mod pruning_args;
+pub mod report;
 pub mod run;
 pub mod score;
 pub mod select;
@@ -51,6 +52,7 @@ enum Verb {
     Bench(bench::BenchArgs),
     Eval(eval::EvalArgs),
     Score(score::ScoreArgs),
+    Report(report::ReportArgs),
     Calibrate(calibrate::CalibrateArgs),
     Models(models::ModelsArgs),
     Doctor(doctor::DoctorArgs),
@@ -68,6 +70,7 @@ impl Cli {
             Verb::Doctor(_)
             | Verb::Flops(_)
             | Verb::Models(_)
+            | Verb::Report(_)
             | Verb::Score(_)
             | Verb::Select(_) => None,
         }
@@ -83,6 +86,7 @@ impl Cli {
             Verb::Bench(args) => bench::run(args),
             Verb::Eval(args) => eval::run(args),
             Verb::Score(args) => score::run(args),
+            Verb::Report(args) => report::run(args),
             Verb::Calibrate(args) => calibrate::run(args),
             Verb::Models(args) => models::run(args),
             Verb::Doctor(args) => doctor::run(args),

@@ -18,9 +18,11 @@
 
 mod acc;
 mod calibrate;
+pub mod curves;
 pub mod drawing;
 mod error;
 mod fingerprint;
+pub mod html;
 mod item;
 mod journal;
 mod kl;
@@ -50,14 +52,14 @@ pub use merge::merge;
 pub use mico_scenes::Split;
 pub use predictions::{Joined, join};
 pub use record::{Keys, Record, RecordKey, Spent};
-pub use run::{Finished, Progress, Run, run, run_switched, switched};
+pub use run::{Album, Finished, PICTURES, Progress, Run, run, run_switched, switched};
 pub use scorer::Scorer;
 pub use scoring::{Scoring, TrackSpec, Values};
 pub use setting::{Pruned, Setting};
 pub use shard::Shard;
 pub use source::{Benchmark, BenchmarkOptions, Items, Source, TinySuite};
 pub use summary::{
-    Column, Comparison, Estimate, Incomplete, Judged, Row, Summary, TrackComparison, TrackScore,
-    paper_table,
+    Column, Comparison, Estimate, Incomplete, Judged, Known, Row, Summary, TrackComparison,
+    TrackScore, paper_table,
 };
 pub use sweep::{Entry, Layers, READY, Sweep};

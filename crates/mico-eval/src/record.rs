@@ -19,6 +19,12 @@ const KEY_BYTES: usize = 12;
 #[serde(transparent)]
 pub struct RecordKey(String);
 
+impl std::fmt::Display for RecordKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 /// Makes the keys of one source's records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]

@@ -146,7 +146,7 @@ impl RgbImage {
     }
 
     /// Copies `other` with its top left corner at (x, y), cut at this image's border.
-    pub(crate) fn paste(&mut self, other: &Self, x: usize, y: usize) {
+    pub fn paste(&mut self, other: &Self, x: usize, y: usize) {
         let columns = other.width().min(self.width().saturating_sub(x)) * CHANNELS;
         let stride = self.width() * CHANNELS;
         for row in 0..other.height().min(self.height().saturating_sub(y)) {

@@ -43,6 +43,7 @@ pub(super) fn draw(report: &Report, quality: Option<&Quality>) -> Drawing {
         title: title.to_owned(),
         subtitle: report.subtitle(),
         axes: ["realised prefill speed-up (x)".to_owned(), vertical.to_owned()],
+        cost: false,
         series,
         diagonal: quality.is_none().then(|| "realised = promised".to_owned()),
         whiskers: "min to max of rounds".to_owned(),
@@ -56,6 +57,7 @@ fn point(row: &Row, y: f64) -> Point {
         x: realised.map_or(1.0, |realised| realised.median),
         y,
         whisker: realised.map_or((1.0, 1.0), |realised| (realised.min, realised.max)),
+        upright: (y, y),
         label: label(row),
     }
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use mico_eval::Journal;
+use mico_eval::{Album, Journal};
 
 use super::{save, tell};
 use crate::failure::Failure;
@@ -33,6 +33,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.out {
         let journal = Journal::open(folder, false)?;
         whole.records().into_iter().try_for_each(|record| journal.append(record))?;
+        Album::collect(&args.folders, folder)?;
     }
     save(args.out.as_deref(), &manifest)?;
     tell(&manifest, &whole, args.out.as_deref(), args.json)

@@ -9,8 +9,8 @@ use clap::builder::FalseyValueParser;
 use clap::{Args, Subcommand};
 use mico_engine::Engine;
 use mico_eval::{
-    Journal, MANIFEST, Manifest, Run, Setting, Shard, Source, Split, Summary, Sweep, fingerprint,
-    paper_table, run_switched,
+    Album, Journal, MANIFEST, Manifest, Run, Setting, Shard, Source, Split, Summary, Sweep,
+    fingerprint, paper_table, run_switched,
 };
 use serde::Serialize;
 
@@ -24,6 +24,8 @@ use settings::SettingArgs;
 
 /// How much is asked unless something else is said.
 const USUAL: Usual = Usual { suite: 250, benchmark: None, split: Split::Benchmark };
+/// Items of each track of which pictures are kept unless something else is said.
+const PICTURES: usize = 2;
 /// Damaged rows that are listed on standard error.
 const LISTED: usize = 10;
 
@@ -61,6 +63,10 @@ struct AskArgs {
     /// Folder for records, JSON, and tables in Markdown, LaTeX and CSV.
     #[arg(long, env = "MICO_OUT", value_name = "DIR")]
     out: Option<PathBuf>,
+    /// With --out, keep pictures of what was kept for the first N items of each track, for `mico report`;
+    /// 0 keeps none.
+    #[arg(long, env = "MICO_PICTURES", value_name = "N", default_value_t = PICTURES)]
+    pictures: usize,
     /// Go on from the records in --out.
     #[arg(long, env = "MICO_RESUME", requires = "out", value_parser = FalseyValueParser::new())]
     resume: bool,
@@ -143,7 +149,9 @@ fn measure(args: &AskArgs, asked: &TaskArgs, sweep: Option<&Sweep>) -> Result<()
     let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
     let model = format!("{hash} {}", args.model.decides());
     let video = asked.video()?;
-    let plan = Plan { args, model: &model, sources: &sources, video };
+    let album = args.out.as_ref().filter(|_| args.pictures > 0);
+    let album = album.map(|folder| Album::open(folder, args.pictures)).transpose()?;
+    let plan = Plan { args, model: &model, sources: &sources, video, album: album.as_ref() };
     let mut manifest = plan.manifest(&mut engine, &hash, settings)?;
     manifest.title = sweep.map_or_else(String::new, |sweep| sweep.title.clone());
     manifest.limit = asked.most(USUAL);
@@ -173,6 +181,7 @@ struct Plan<'a> {
     model: &'a str,
     sources: &'a [&'a dyn Source],
     video: mico_video::VideoOptions,
+    album: Option<&'a Album>,
 }
 
 impl<'a> Plan<'a> {
@@ -185,6 +194,7 @@ impl<'a> Plan<'a> {
             shard: self.args.shard,
             video: self.video,
             jobs: self.args.jobs,
+            album: self.album,
         }
     }
 

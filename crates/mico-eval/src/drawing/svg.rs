@@ -7,9 +7,18 @@ use super::{Anchor, Colour, Drawing, Place, Shape};
 impl Drawing {
     /// The picture as an SVG document.
     pub fn svg(&self) -> String {
+        self.element("xmlns=\"http://www.w3.org/2000/svg\"")
+    }
+
+    /// The picture as an element of an HTML document, with what it shows in words.
+    pub fn inline_svg(&self, shows: &str) -> String {
+        self.element(&format!("role=\"img\" aria-label=\"{}\"", escape(shows)))
+    }
+
+    fn element(&self, attributes: &str) -> String {
         let Self { width, height, shapes } = self;
         let mut text = format!(
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
+            "<svg {attributes} width=\"{width}\" height=\"{height}\" \
              viewBox=\"0 0 {width} {height}\" font-family=\"sans-serif\">\n\
              <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
         );
@@ -74,5 +83,5 @@ fn hex(colour: Colour) -> String {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    mico_score::table::escape_html(text)
 }

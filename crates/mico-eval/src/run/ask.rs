@@ -9,16 +9,21 @@ use mico_engine::{
 use mico_model::Family;
 use mico_model::config::VisionConfig;
 use mico_score::Segment;
+use mico_select::schedule::DEFAULT_POOL;
 use mico_vision::layout::VisualLayout;
 use serde_json::Value;
 
 use super::Run;
+use super::album::Frames;
 use crate::error::{Error, Result};
-use crate::item::{Item, Looking};
+use crate::item::{Item, Looking, Shown};
 use crate::journal::Journal;
 use crate::record::{Keys, Record, Spent, seed};
 use crate::setting::Setting;
 use crate::source::Source;
+
+/// How far the realised layer average may be above the budget: what rounding can cause.
+const ROUNDING: f64 = 0.5;
 
 /// One source being asked.
 pub(crate) struct Asking<'a> {
@@ -83,6 +88,10 @@ impl Asking<'_> {
         match looks.ask(item, setting, self.source.max_new_tokens(), &mut ())? {
             Ok(outcome) => {
                 record.take(Ok(&outcome));
+                if let Some(album) = self.run.album.filter(|album| album.wants(item, setting)) {
+                    let shown = looks.shown(item);
+                    album.keep(&record.key, &shown, &outcome)?;
+                }
                 if let Some(input) = looks.model_input() {
                     let mut fields = item.fields.clone();
                     fields.insert("model_input".into(), input);
@@ -102,20 +111,6 @@ fn rendered(segments: &[Segment]) -> String {
         Segment::Image(_) => "<image>",
     });
     texts.collect()
-}
-
-/// Why a setting cannot be run on visuals of these layouts; `None` if it can.
-pub(super) fn refusal(
-    run: &Run<'_>,
-    setting: &Setting,
-    layouts: &[VisualLayout],
-) -> Result<Option<String>> {
-    let layouts: Vec<&VisualLayout> = layouts.iter().collect();
-    match run.engine.plan(&setting.pruning(0)?, &layouts) {
-        Ok(_) => Ok(None),
-        Err(error @ EngineError::Refused { .. }) => Ok(Some(error.to_string())),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Whether an error is the item's own, so that the others can still be asked.
@@ -142,6 +137,29 @@ pub(crate) struct Looks<'a> {
 impl<'a> Looks<'a> {
     pub(crate) fn new(run: &'a Run<'a>, segments: Vec<Segment>) -> Self {
         Self { run, segments, seen: [None, None, None] }
+    }
+
+    /// Why a setting cannot be run on an item; `None` if it can.
+    pub(super) fn refusal(&mut self, item: &Item, setting: &Setting) -> Result<Option<String>> {
+        let engine = self.run.engine;
+        let layouts = self.layouts(item).unwrap_or_default();
+        let layouts: Vec<&VisualLayout> = layouts.iter().collect();
+        match engine.plan(&setting.pruning(0)?, &layouts) {
+            Ok(_) => {}
+            Err(error @ EngineError::Refused { .. }) => return Ok(Some(error.to_string())),
+            Err(error) => return Err(error.into()),
+        }
+        let Setting::Pruned(pruned) = setting else { return Ok(None) };
+        if pruned.authors || pruned.refine_layer.is_none() && pruned.pool == DEFAULT_POOL {
+            return Ok(None);
+        }
+        // A block or pool of the caller's may spend more than the budget on the pool alone.
+        let Ok(outcome) = self.ask(item, setting, 1, &mut ())? else { return Ok(None) };
+        let (usage, tokens) = (outcome.answer.usage, pruned.tokens);
+        let over = usage.layer_average - tokens.min(usage.visual_tokens) as f64;
+        let average = usage.layer_average;
+        let reason = format!("its layer average would be {average:.1} in place of {tokens}");
+        Ok((over >= ROUNDING).then_some(reason))
     }
 
     /// The layouts that a pruning request would have.
@@ -226,6 +244,23 @@ impl<'a> Looks<'a> {
             Err(Fault::Engine(error)) if item_fault(&error) => Ok(Err(error.to_string())),
             Err(Fault::Engine(error)) => Err(Error::item(item)(error)),
         }
+    }
+
+    /// The pixels of the prompt's images, one entry for each input of the engine.
+    fn shown(&self, item: &Item) -> Vec<Frames> {
+        let takes_video = self.run.engine.takes_video();
+        let mut shown = Vec::new();
+        for segment in &self.segments {
+            let Segment::Image(number) = segment else { continue };
+            let Some(visual) = item.visuals.get(*number) else { continue };
+            // They could be read before; if no more, there is no picture to keep.
+            let frames = visual.pixels(&self.run.video).unwrap_or_default();
+            match visual {
+                Shown::Video(_) if takes_video => shown.push(Frames::Video(frames)),
+                _ => shown.extend(frames.into_iter().map(Frames::Image)),
+            }
+        }
+        shown
     }
 
     /// Width and height of what the model saw, where answers may be in its pixels.

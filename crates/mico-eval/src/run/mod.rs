@@ -1,5 +1,6 @@
 //! Putting items to an engine.
 
+mod album;
 mod ask;
 mod batches;
 mod memory;
@@ -10,6 +11,7 @@ use mico_engine::{Engine, Switches};
 use mico_video::VideoOptions;
 use rayon::prelude::*;
 
+pub use album::{Album, PICTURES};
 pub(crate) use ask::{Asking, Looks};
 use batches::Batches;
 use memory::Watch;
@@ -44,6 +46,8 @@ pub struct Run<'a> {
     pub video: VideoOptions,
     /// Pictures under way at once; as many as there are threads and memory unless given.
     pub jobs: Option<usize>,
+    /// Where pictures of the first items go, if anywhere.
+    pub album: Option<&'a Album>,
 }
 
 impl std::fmt::Debug for Run<'_> {
@@ -95,10 +99,12 @@ impl Run<'_> {
         for source in self.sources {
             let Some(Ok(item)) = source.items()?.find(|item| item.is_ok()) else { continue };
             let mut looks = Looks::new(self, source.prompt(&item)?);
-            let Ok(layouts) = looks.layouts(&item) else { continue };
+            if looks.layouts(&item).is_err() {
+                continue;
+            }
             let mut still = Vec::new();
             for setting in kept {
-                match ask::refusal(self, &setting, &layouts)? {
+                match looks.refusal(&item, &setting)? {
                     None => still.push(setting),
                     Some(reason) => refused.push(Refused {
                         setting: setting.label(),

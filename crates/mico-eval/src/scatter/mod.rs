@@ -1,6 +1,6 @@
 //! Points of several series with names at them, and the front of those that nothing beats.
 
-mod axis;
+pub(crate) mod axis;
 mod labels;
 
 use crate::drawing::{Anchor, Colour, Drawing, Font, Place, Stroke, text_width};
@@ -45,7 +45,7 @@ const COLOURS: [Colour; 12] = [
     Colour(95, 190, 110),
 ];
 
-/// A picture of points. More is better along both axes.
+/// A picture of points. More is better along the vertical axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scatter {
     /// What is shown.
@@ -54,6 +54,8 @@ pub struct Scatter {
     pub subtitle: String,
     /// What the horizontal and the vertical axis count.
     pub axes: [String; 2],
+    /// Whether less is better along the horizontal axis: it is a cost.
+    pub cost: bool,
     /// What is compared.
     pub series: Vec<Series>,
     /// The name of the line on which both are equal, if it is drawn.
@@ -73,15 +75,17 @@ pub struct Series {
     pub points: Vec<Point>,
 }
 
-/// A point with a whisker along the horizontal axis.
+/// A point with whiskers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// Where it is.
     pub x: f64,
     /// Where it is.
     pub y: f64,
-    /// The whisker's ends.
+    /// The ends of the whisker along the horizontal axis; none if they are equal.
     pub whisker: (f64, f64),
+    /// The ends of the one along the vertical axis.
+    pub upright: (f64, f64),
     /// What stands at it.
     pub label: String,
 }
@@ -106,7 +110,8 @@ impl Scatter {
         let frame = self.frame();
         self.draw_frame(&mut drawing, &frame);
         let front = self.front();
-        let steps: Vec<Place> = steps(&front).into_iter().map(|place| frame.at(place)).collect();
+        let steps: Vec<Place> =
+            steps(&front, self.cost).into_iter().map(|place| frame.at(place)).collect();
         drawing.line(steps, Stroke::solid(FRONT, FRONT_WIDTH));
         if self.diagonal.is_some() {
             let low = frame.x.low.max(frame.y.low);
@@ -151,7 +156,8 @@ impl Scatter {
             Rect { left, top, right: f64::from(WIDTH) - right, bottom: f64::from(HEIGHT) - bottom };
         let whiskers = self.points().flat_map(|point| [point.whisker.0, point.whisker.1]);
         let x = Axis::new(self.points().map(|p| p.x), whiskers, (ends.left, ends.right));
-        let y = Axis::new(self.points().map(|p| p.y), [], (ends.bottom, ends.top));
+        let uprights = self.points().flat_map(|point| [point.upright.0, point.upright.1]);
+        let y = Axis::new(self.points().map(|p| p.y), uprights, (ends.bottom, ends.top));
         Frame { x, y, ends }
     }
 
@@ -228,10 +234,29 @@ impl Scatter {
         drawing.text((left + 28.0, y + 4.0), self.whiskers.as_str(), ink);
     }
 
+    /// Series and labels of the points on the front.
+    pub(crate) fn front_labels(&self) -> Vec<String> {
+        let front = self.front();
+        let points =
+            self.series.iter().flat_map(|series| series.points.iter().map(move |p| (series, p)));
+        let named = points.filter(|(_, point)| front.contains(&(point.x, point.y)));
+        let label = |(series, point): (&Series, &Point)| {
+            let Point { label, .. } = point;
+            // A label may leave the series to its colour.
+            if label.contains(&series.name) {
+                label.clone()
+            } else {
+                format!("{} {label}", series.name)
+            }
+        };
+        named.map(label).collect()
+    }
+
     /// The points that no other beats in one respect without losing in the other, from left to right.
     fn front(&self) -> Vec<Place> {
         let beaten = |p: &Point| {
-            let better = |q: &Point| q.x >= p.x && q.y >= p.y && (q.x > p.x || q.y > p.y);
+            let gain = |q: &Point| if self.cost { p.x - q.x } else { q.x - p.x };
+            let better = |q: &Point| gain(q) >= 0.0 && q.y >= p.y && (gain(q) > 0.0 || q.y > p.y);
             self.points().any(better)
         };
         let front = self.points().filter(|point| !beaten(point));
@@ -243,8 +268,11 @@ impl Scatter {
 }
 
 /// A front as a staircase: between two points one has the lower of both.
-fn steps(front: &[Place]) -> Vec<Place> {
-    let corners = front.windows(2).flat_map(|pair| [pair[0], (pair[0].0, pair[1].1)]);
+fn steps(front: &[Place], cost: bool) -> Vec<Place> {
+    let corners = front.windows(2).flat_map(|pair| {
+        let (left, right) = (pair[0], pair[1]);
+        [left, if cost { (right.0, left.1) } else { (left.0, right.1) }]
+    });
     corners.chain(front.last().copied()).collect()
 }
 
@@ -260,6 +288,15 @@ fn draw_whiskers(drawing: &mut Drawing, frame: &Frame, series: &Series, colour: 
         if low < high {
             let ends = (frame.x.at(low), frame.x.at(high));
             whisker(drawing, ends, frame.y.at(point.y), colour.paler(0.45));
+        }
+        let (low, high) = point.upright;
+        if low < high {
+            let (x, stroke) = (frame.x.at(point.x), Stroke::solid(colour.paler(0.45), 1.0));
+            let ends = [frame.y.at(low), frame.y.at(high)];
+            drawing.line([(x, ends[0]), (x, ends[1])], stroke);
+            for end in ends {
+                drawing.line([(x - CAP, end), (x + CAP, end)], stroke);
+            }
         }
     }
 }
@@ -277,7 +314,7 @@ mod tests {
     use super::*;
 
     fn point(x: f64, y: f64) -> Point {
-        Point { x, y, whisker: (x - 0.1, x + 0.1), label: format!("a<{x}") }
+        Point { x, y, whisker: (x - 0.1, x + 0.1), upright: (y, y), label: format!("a<{x}") }
     }
 
     #[test]
@@ -287,11 +324,14 @@ mod tests {
             title: "t".into(),
             subtitle: "s".into(),
             axes: ["x".into(), "y".into()],
+            cost: false,
             series: vec![Series { name: "a & b".into(), reference: false, points }],
             diagonal: None,
             whiskers: "min to max".into(),
         };
         assert_eq!(scatter.front(), [(1.0, 100.0), (2.0, 95.0), (3.0, 80.0)]);
+        let costs = Scatter { cost: true, ..scatter.clone() };
+        assert_eq!(costs.front(), [(1.0, 100.0)]);
         let text = scatter.draw().svg();
         assert!(text.contains("a &amp; b") && text.contains("a&lt;2"), "{text}");
         assert!(!text.contains("NaN") && !text.contains("inf"));

@@ -39,7 +39,7 @@ pub struct Comparison {
 }
 
 /// What a difference says.
-pub(super) fn verdict(difference: Estimate, first: &str, second: &str) -> String {
+pub(crate) fn verdict(difference: Estimate, first: &str, second: &str) -> String {
     match () {
         () if difference.low > 0.0 => format!("{first} is better"),
         () if difference.high < 0.0 => format!("{second} is better"),

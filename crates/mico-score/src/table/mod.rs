@@ -1,6 +1,7 @@
 //! Tables as the paper has them: rows in groups, the best and the second best of each group marked.
 
 mod csv;
+mod html;
 mod latex;
 mod markdown;
 mod marks;
@@ -101,10 +102,20 @@ impl Table {
         latex::render(self)
     }
 
+    /// As an HTML table with its notes in paragraphs under it; the best is bold, the second best underlined.
+    pub fn html(&self) -> String {
+        html::render(self)
+    }
+
     /// As CSV (RFC 4180), without marks; a column with notes is followed by one that holds them.
     pub fn csv(&self) -> String {
         csv::render(self)
     }
+}
+
+/// Text for HTML in which nothing is taken for markup, also inside of quotes.
+pub fn escape_html(text: &str) -> String {
+    html::escape(text)
 }
 
 /// A number as its column shows it, without the unit. This is the only place where numbers are rounded.

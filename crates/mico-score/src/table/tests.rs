@@ -80,6 +80,34 @@ fn csv_is_as_expected() {
     assert_eq!(table().csv(), expected);
 }
 
+#[test]
+fn html_is_as_expected() {
+    let expected = r#"<table>
+<caption>Scores at 50%</caption>
+<thead><tr><th scope="col">Method</th><th scope="col">POPE</th><th scope="col">Rel</th><th scope="col">Latency</th></tr></thead>
+<tbody>
+<tr><th scope="row">Vanilla</th><td>90.0</td><td>100.0%</td><td>1 ms</td></tr>
+</tbody>
+<tbody>
+<tr><th scope="rowgroup" colspan="4">T = 64</th></tr>
+<tr><th scope="row">FastV, &quot;old&quot;</th><td><strong>80.0</strong></td><td><u>90.0%</u></td><td><u>9 ms</u></td></tr>
+<tr><th scope="row">mico_s1 &amp; co</th><td><strong>80.0</strong> <small>±0.5 *</small></td><td><strong>97.4%</strong></td><td><strong>8 ms</strong></td></tr>
+<tr><th scope="row">none</th><td><u>70.0</u></td><td>–</td><td>–</td></tr>
+</tbody>
+</table>
+<p>* p &lt; 0.05</p>
+"#;
+    assert_eq!(table().html(), expected);
+}
+
+#[test]
+fn html_text_is_only_text() {
+    let odd = "<script>alert('x')</script> \"q\" & \u{0}\u{7}\u{1b}[0m\u{202e}\r\nb";
+    let expected = "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &quot;q&quot; &amp; \
+        \u{fffd}\u{fffd}\u{fffd}[0m\u{fffd}\u{fffd}\nb";
+    assert_eq!(super::escape_html(odd), expected);
+}
+
 /// A table of one column.
 fn column(values: &[f64], higher_is_better: bool) -> String {
     let rows = values.iter().map(|value| Row::new("x", [Some(*value)])).collect();

@@ -141,6 +141,43 @@ pub fn draw(images: &[Pruned<'_>], caption: &Caption<'_>) -> Result<RgbImage, Ov
     Ok(compose(&pictures, &panel))
 }
 
+/// Draws the image alone, without words, its long side `long` pixels.
+pub fn shade(pruned: &Pruned<'_>, long: u32) -> Result<RgbImage, OverlayError> {
+    let Pruned { image, layout, stage1, kept } = *pruned;
+    check_size(0, image, layout)?;
+    check_tokens(0, layout, stage1, kept)?;
+    let fates = shade::Fates::new(layout, stage1, kept);
+    Ok(shade::paint(image, fitted(image, long), &fates.marks(None), fates.differ()).0)
+}
+
+/// Draws the first `most` frames of a video alone, without words, the long side of each `long` pixels.
+pub fn shade_frames(
+    clip: &Clip<'_>,
+    most: usize,
+    long: u32,
+) -> Result<Vec<RgbImage>, OverlayError> {
+    let (found, expected) = (clip.frames.len(), clip.layout.groups().len());
+    if found != expected {
+        return Err(OverlayError::Frames { found, expected });
+    }
+    check_tokens(0, clip.layout, clip.stage1, clip.kept)?;
+    let fates = shade::Fates::new(clip.layout, clip.stage1, clip.kept);
+    let frames = clip.frames.iter().enumerate().take(most);
+    let painted = frames.map(|(frame, image)| {
+        let marks = fates.marks(Some(frame));
+        shade::paint(image, fitted(image, long), &marks, fates.differ()).0
+    });
+    Ok(painted.collect())
+}
+
+/// The size at which an image's long side is `long`.
+fn fitted(image: &RgbImage, long: u32) -> Size {
+    let size = image.size();
+    let side = size.width.max(size.height);
+    let fitted = shade::scaled(size, f64::from(long) / f64::from(side));
+    Size::new(fitted.width.min(long), fitted.height.min(long))
+}
+
 /// Draws a video's contact sheet and encodes it as PNG.
 pub fn draw_video_png(clip: &Clip<'_>, caption: &Caption<'_>) -> Result<Vec<u8>, OverlayError> {
     Ok(encode_png(&draw_video(clip, caption)?)?)

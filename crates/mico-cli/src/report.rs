@@ -1,0 +1,99 @@
+//! `mico report`: result folders as one HTML document.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use clap::builder::FalseyValueParser;
+use mico_eval::html::{Chapter, Picture, report};
+use mico_eval::{Album, Journal, Manifest, PICTURES, RecordKey};
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::{files, output};
+
+/// The file's name unless another is given.
+const NAME: &str = "report.html";
+
+/// Make one HTML file of result folders: tables, curves, Pareto plots, and items with pictures.
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Folders that `mico eval --out` wrote; each becomes a chapter.
+    #[arg(value_name = "DIR", required = true)]
+    folders: Vec<PathBuf>,
+    /// The file; report.html in the first folder unless given.
+    #[arg(long, env = "MICO_REPORT", value_name = "FILE")]
+    out: Option<PathBuf>,
+    /// The most items of each folder that are shown one by one.
+    #[arg(long, env = "MICO_ITEMS", value_name = "N", default_value_t = 200)]
+    items: usize,
+    /// Print one JSON document instead of the file's name.
+    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    json: bool,
+}
+
+/// What was made, as scripts read it.
+#[derive(Debug, Serialize)]
+struct Document {
+    report: PathBuf,
+    chapters: usize,
+    items: usize,
+    pictures: usize,
+    bytes: usize,
+}
+
+/// A folder that was read.
+struct Read {
+    folder: PathBuf,
+    manifest: Manifest,
+    journal: Journal,
+    pictures: BTreeSet<OsString>,
+}
+
+impl Read {
+    fn open(folder: &Path) -> Result<Self, Failure> {
+        let (manifest, journal) = (Manifest::read(folder)?, Journal::read(folder)?);
+        // A run need not have kept any pictures.
+        let listed = std::fs::read_dir(folder.join(PICTURES)).into_iter().flatten();
+        let pictures = listed.flatten().map(|entry| entry.file_name()).collect();
+        Ok(Self { folder: folder.to_owned(), manifest, journal, pictures })
+    }
+
+    /// The picture of a record; one that is gone or cannot be read is none.
+    fn picture(&self, key: &RecordKey) -> Option<Vec<u8>> {
+        let file = Album::file(&self.folder, key);
+        let listed = file.file_name().is_some_and(|name| self.pictures.contains(name));
+        listed.then(|| std::fs::read(&file).ok()).flatten()
+    }
+}
+
+/// Runs the verb.
+pub fn run(args: &ReportArgs) -> Result<(), Failure> {
+    let folder = args.folders.first().map_or_else(|| Path::new("."), PathBuf::as_path);
+    let out = args.out.clone().unwrap_or_else(|| folder.join(NAME));
+    let read: Vec<Read> =
+        args.folders.iter().map(|folder| Read::open(folder)).collect::<Result<_, _>>()?;
+    files::check("--out", &out)?;
+    let pictures: Vec<Box<Picture<'_>>> = read
+        .iter()
+        .map(|read| Box::new(|key: &RecordKey| read.picture(key)) as Box<Picture<'_>>)
+        .collect();
+    let chapters: Vec<Chapter<'_>> = read
+        .iter()
+        .zip(&pictures)
+        .map(|(Read { manifest, journal, .. }, picture)| Chapter { manifest, journal, picture })
+        .collect();
+    let made = report(&chapters, args.items)?;
+    files::write("--out", &out, made.html.as_bytes())?;
+    if !args.json {
+        return output::line(&out.display().to_string());
+    }
+    output::json(&Document {
+        report: out,
+        chapters: chapters.len(),
+        items: made.items,
+        pictures: made.pictures,
+        bytes: made.html.len(),
+    })
+}

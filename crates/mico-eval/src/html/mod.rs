@@ -1,0 +1,167 @@
+//! Runs as one HTML document that needs nothing beside itself: no scripts, no other files.
+
+mod charts;
+mod compare;
+mod gold;
+mod head;
+mod items;
+mod knobs;
+mod pareto;
+mod tables;
+mod text;
+
+use std::fmt::Write as _;
+
+use crate::error::Result;
+use crate::journal::Journal;
+use crate::manifest::Manifest;
+use crate::record::RecordKey;
+use crate::setting::Setting;
+use crate::summary::{Column, Row, Summary, gather};
+use text::escape;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Gives the picture of a record as a JPEG file, if there is one; quick to say that there is none.
+pub type Picture<'a> = dyn Fn(&RecordKey) -> Option<Vec<u8>> + 'a;
+
+/// A run to report on.
+pub struct Chapter<'a> {
+    /// What was asked.
+    pub manifest: &'a Manifest,
+    /// What was answered.
+    pub journal: &'a Journal,
+    /// What was kept of pictures.
+    pub picture: &'a Picture<'a>,
+}
+
+impl std::fmt::Debug for Chapter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Chapter").field("manifest", &self.manifest).finish_non_exhaustive()
+    }
+}
+
+/// A document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// The whole file.
+    pub html: String,
+    /// Items that are shown.
+    pub items: usize,
+    /// Pictures of them.
+    pub pictures: usize,
+}
+
+/// A run with its numbers.
+struct Told<'a> {
+    manifest: &'a Manifest,
+    summary: Summary,
+    columns: Vec<Column>,
+    /// What the names of places in the document begin with.
+    prefix: String,
+    title: String,
+}
+
+impl Told<'_> {
+    /// Rows of the summary with the settings they are of.
+    fn rows(&self) -> Vec<(&Setting, &Row)> {
+        let mut settings = self.manifest.settings.iter();
+        let mut rows = Vec::new();
+        // Rows stand in the order of settings; those of incomplete settings are missing.
+        for row in &self.summary.rows {
+            let own = |setting: &&Setting| {
+                setting.tokens() == row.tokens && setting.label() == row.setting
+            };
+            if let Some(setting) = settings.find(own) {
+                rows.push((setting, row));
+            }
+        }
+        rows
+    }
+}
+
+/// A part of a chapter with its heading and where it is.
+struct Part {
+    anchor: &'static str,
+    heading: &'static str,
+    html: String,
+}
+
+/// Puts runs into one document, with at most `items` items of each.
+pub fn report(chapters: &[Chapter<'_>], items: usize) -> Result<Report> {
+    let mut told = Vec::with_capacity(chapters.len());
+    for (at, chapter) in chapters.iter().enumerate() {
+        told.push(Told {
+            manifest: chapter.manifest,
+            summary: Summary::new(chapter.manifest, chapter.journal)?,
+            columns: gather(chapter.manifest, chapter.journal)?,
+            prefix: format!("c{}", at + 1),
+            title: head::title(chapter.manifest),
+        });
+    }
+    let title = match told.as_slice() {
+        [only] => only.title.clone(),
+        all => text::counted(all.len(), "evaluation", "evaluations"),
+    };
+    let (mut contents, mut body) = (String::new(), String::new());
+    let mut report = Report { html: String::new(), items: 0, pictures: 0 };
+    for (run, chapter) in told.iter().zip(chapters) {
+        let shown = items::choose(run, chapter.picture, items);
+        report.items += shown.items();
+        report.pictures += shown.pictures();
+        let parts = parts(run, &shown);
+        let (prefix, name) = (&run.prefix, escape(&run.title));
+        let _ = writeln!(contents, "<li><a href=\"#{prefix}\">{name}</a><ul>");
+        let _ = write!(
+            body,
+            "<section class=\"chapter\" id=\"{prefix}\">\n<h2>{name}</h2>\n{}",
+            head::facts(run)
+        );
+        for Part { anchor, heading, html } in parts {
+            let _ = writeln!(contents, "<li><a href=\"#{prefix}-{anchor}\">{heading}</a></li>");
+            let _ = writeln!(
+                body,
+                "<section id=\"{prefix}-{anchor}\">\n<h3>{heading}</h3>\n{html}</section>"
+            );
+        }
+        contents.push_str("</ul></li>\n");
+        body.push_str("</section>\n");
+    }
+    report.html = page(&title, &contents, &body);
+    Ok(report)
+}
+
+/// The parts of a chapter that have anything to say.
+fn parts(run: &Told<'_>, shown: &items::Chosen<'_>) -> Vec<Part> {
+    let part = |anchor, heading, html| Part { anchor, heading, html };
+    let parts = [
+        part("table", "Acc and Rel", tables::paper(run)),
+        part("compared", "Comparisons", compare::pairs(run)),
+        part("budgets", "Against the budget", knobs::budgets(run)),
+        part("layers", "Against the refinement block", knobs::layers(run)),
+        part("pools", "Against the Stage-1 pool", knobs::pools(run)),
+        part("pareto", "Quality against cost", pareto::fronts(run)),
+        part("parts", "Tracks in parts", tables::parts(run)),
+        part("counts", "Answers that are none", tables::counts(run)),
+        part("items", "Items", items::pages(run, shown)),
+    ];
+    parts.into_iter().filter(|part| !part.html.is_empty()).collect()
+}
+
+fn page(title: &str, contents: &str, body: &str) -> String {
+    let title = escape(title);
+    // The policy holds whatever the texts of a run may contain: nothing is loaded, nothing runs.
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'unsafe-inline'; img-src data:\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <header><h1>{title}</h1></header>\n\
+         <nav aria-label=\"Contents\"><ul>\n{contents}</ul></nav>\n<main>\n{body}</main>\n\
+         </body>\n</html>\n"
+    )
+}
+
+#[cfg(test)]
+mod tests;

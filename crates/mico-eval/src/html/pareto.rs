@@ -1,0 +1,110 @@
+//! Quality against what it costs.
+
+use super::Told;
+use super::charts::{Measure, figure};
+use super::text::counted;
+use crate::scatter::{Point, Scatter, Series};
+use crate::summary::{Estimate, Row};
+
+/// With more points than this, only budgets stand at them: colours name the methods.
+const NAMED: usize = 24;
+
+/// What an answer costs.
+struct Cost {
+    title: &'static str,
+    axis: &'static str,
+    of: fn(&Row) -> f64,
+}
+
+const COSTS: [Cost; 2] = [
+    Cost {
+        title: "visual tokens",
+        axis: "visual tokens, averaged over the blocks",
+        of: |row| row.layer_average,
+    },
+    Cost {
+        title: "time",
+        axis: "seconds per answer in the decoder, pruning included, as measured in the run",
+        of: |row| row.seconds,
+    },
+];
+
+/// Quality against tokens and against time, with the front that nothing beats.
+pub(super) fn fronts(run: &Told<'_>) -> String {
+    let rows = &run.summary.rows;
+    if rows.iter().filter(|row| row.tokens.is_some()).count() < 2 {
+        return String::new();
+    }
+    let mut html = String::from(
+        "<p>A ring marks settings that no other beats in one respect without losing in the other, by the \
+         values as measured; whether neighbours differ significantly is in the comparisons. Times are \
+         those of this run on its machine, other work on it included.</p>\n",
+    );
+    if rows.iter().any(|row| row.rel.is_some()) {
+        html.push_str(&both(run, "Rel", "Rel (% of the unpruned Acc)", |row| row.rel));
+        return html;
+    }
+    let (acc, tracks) = Measure::all(run);
+    for measure in acc.map_or(tracks, |acc| vec![acc]) {
+        let name = measure.name(run);
+        html.push_str(&both(run, &name, &name, |row| measure.of(row)));
+    }
+    html
+}
+
+fn both(run: &Told<'_>, name: &str, axis: &str, of: impl Fn(&Row) -> Option<Estimate>) -> String {
+    let draw = |cost: &Cost| {
+        let scatter = scatter(run, cost, [name, axis], &of);
+        let points: usize = scatter.series.iter().map(|series| series.points.len()).sum();
+        if points == 0 {
+            return String::new();
+        }
+        let settings = counted(points, "setting", "settings");
+        let on = format!("On the front: {}.", scatter.front_labels().join(", "));
+        let words = format!("{}. {settings}. {on}", scatter.title);
+        figure(&scatter.draw(), &words, &on)
+    };
+    COSTS.iter().map(draw).collect()
+}
+
+fn scatter(
+    run: &Told<'_>,
+    cost: &Cost,
+    [name, axis]: [&str; 2],
+    of: &impl Fn(&Row) -> Option<Estimate>,
+) -> Scatter {
+    // Without its picture the model is cheap and knows nothing: no setting one could choose.
+    let blank = crate::setting::Setting::Blank.label();
+    let rows = run.summary.rows.iter().filter(|row| row.setting != blank || row.tokens.is_some());
+    let rows: Vec<(&Row, Estimate)> = rows.filter_map(|row| Some((row, of(row)?))).collect();
+    let mut series: Vec<Series> = Vec::new();
+    for (row, value) in &rows {
+        let x = (cost.of)(row);
+        let label = match row.tokens {
+            None => row.setting.clone(),
+            Some(tokens) if rows.len() > NAMED => tokens.to_string(),
+            Some(tokens) => format!("{} {tokens}", row.setting),
+        };
+        let (y, upright) = (value.value, (value.low, value.high));
+        let point = Point { x, y, whisker: (x, x), upright, label };
+        match series.iter_mut().find(|series| series.name == row.setting) {
+            Some(series) => series.points.push(point),
+            None => series.push(Series {
+                name: row.setting.clone(),
+                reference: row.tokens.is_none(),
+                points: vec![point],
+            }),
+        }
+    }
+    series.sort_by_key(|series| series.reference);
+    let items = counted(run.summary.items, "item", "items");
+    Scatter {
+        title: format!("{name} against {}", cost.title),
+        subtitle: format!("{items}; {}", run.manifest.model),
+        axes: [cost.axis.to_owned(), axis.to_owned()],
+        cost: true,
+        series,
+        diagonal: None,
+        whiskers: "95 % interval".to_owned(),
+    }
+}

@@ -1,0 +1,77 @@
+//! Tables in HTML.
+
+use std::fmt::Write as _;
+
+use super::marks::{Mark, by_row};
+use super::{Column, Row, Table, shown};
+
+/// The whole table: a body for each group, headed by its title.
+pub(super) fn render(table: &Table) -> String {
+    let mut text = String::from("<table>\n");
+    if !table.title.is_empty() {
+        let _ = writeln!(text, "<caption>{}</caption>", escape(&table.title));
+    }
+    let _ = write!(text, "<thead><tr><th scope=\"col\">{}</th>", escape(&table.corner));
+    for column in &table.columns {
+        let _ = write!(text, "<th scope=\"col\">{}</th>", escape(&column.name));
+    }
+    text.push_str("</tr></thead>\n");
+    for group in &table.groups {
+        text.push_str("<tbody>\n");
+        if let Some(title) = &group.title {
+            let (width, title) = (table.columns.len() + 1, escape(title));
+            let _ =
+                writeln!(text, "<tr><th scope=\"rowgroup\" colspan=\"{width}\">{title}</th></tr>");
+        }
+        for (row, marks) in group.rows.iter().zip(by_row(group, &table.columns)) {
+            let _ = write!(text, "<tr><th scope=\"row\">{}</th>", escape(&row.label));
+            for ((place, column), mark) in table.columns.iter().enumerate().zip(marks) {
+                let _ = write!(text, "<td>{}</td>", cell(row, place, column, mark));
+            }
+            text.push_str("</tr>\n");
+        }
+        text.push_str("</tbody>\n");
+    }
+    text.push_str("</table>\n");
+    for note in &table.notes {
+        let _ = writeln!(text, "<p>{}</p>", escape(note));
+    }
+    text
+}
+
+/// A cell; a dash where there is no number.
+fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String {
+    let Some(cell) = row.cell(place) else {
+        return "–".to_owned();
+    };
+    let value = format!("{}{}", shown(cell, column), escape(&column.unit));
+    let value = match mark {
+        Some(Mark::Best) => format!("<strong>{value}</strong>"),
+        Some(Mark::Second) => format!("<u>{value}</u>"),
+        None => value,
+    };
+    match &cell.note {
+        Some(note) => format!("{value} <small>{}</small>", escape(note)),
+        None => value,
+    }
+}
+
+/// Text in which nothing is taken for markup, also inside of quotes; characters that are not seen but
+/// change what is seen become replacement characters.
+pub(super) fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            '\n' | '\t' => out.push(c),
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
