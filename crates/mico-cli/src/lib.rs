@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod calibrate;
 mod chat;
+pub mod diagnose;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
@@ -49,6 +50,7 @@ enum Verb {
     Bench(bench::BenchArgs),
     Eval(eval::EvalArgs),
     Calibrate(calibrate::CalibrateArgs),
+    Diagnose(Box<diagnose::DiagnoseArgs>),
     Models(models::ModelsArgs),
     Doctor(doctor::DoctorArgs),
 }
@@ -62,6 +64,7 @@ impl Cli {
             Verb::Bench(args) => args.threads(),
             Verb::Eval(args) => args.threads(),
             Verb::Calibrate(args) => args.threads(),
+            Verb::Diagnose(args) => args.threads(),
             Verb::Doctor(_) | Verb::Flops(_) | Verb::Models(_) | Verb::Select(_) => None,
         }
     }
@@ -76,6 +79,7 @@ impl Cli {
             Verb::Bench(args) => bench::run(args),
             Verb::Eval(args) => eval::run(args),
             Verb::Calibrate(args) => calibrate::run(args),
+            Verb::Diagnose(args) => diagnose::run(args),
             Verb::Models(args) => models::run(args),
             Verb::Doctor(args) => doctor::run(args),
         }

@@ -17,6 +17,7 @@
 
 pub mod aggregate;
 mod calibrate;
+pub mod diagnose;
 pub mod drawing;
 mod error;
 mod fingerprint;

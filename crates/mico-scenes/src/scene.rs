@@ -225,7 +225,8 @@ impl Object {
     /// Column and row of the pixels whose centres it covers.
     fn pixels(&self) -> impl Iterator<Item = (usize, usize)> {
         let [left, top, right, bottom] = self.bounds();
-        let span = |low: f32, high: f32| low.max(0.0) as usize..(high.max(0.0) as usize + 1).min(SIDE);
+        let span =
+            |low: f32, high: f32| low.max(0.0) as usize..(high.max(0.0) as usize + 1).min(SIDE);
         let inside = move |x: usize, y: usize| self.covers(x as f32 + 0.5, y as f32 + 0.5);
         span(top, bottom)
             .flat_map(move |y| span(left, right).map(move |x| (x, y)))
@@ -287,7 +288,8 @@ mod tests {
                 assert!(x + width <= SIDE && y + height <= SIDE);
                 let own = |&at: &usize| labels[at] == object.label();
                 let mine: Vec<usize> = (0..labels.len()).filter(own).collect();
-                let (columns, rows) = (mine.iter().map(|at| at % SIDE), mine.iter().map(|at| at / SIDE));
+                let (columns, rows) =
+                    (mine.iter().map(|at| at % SIDE), mine.iter().map(|at| at / SIDE));
                 assert_eq!((columns.clone().min(), columns.max()), (Some(x), Some(x + width - 1)));
                 assert_eq!((rows.clone().min(), rows.max()), (Some(y), Some(y + height - 1)));
                 // Paint lies under all labels but the plate's and at the blended outline.

@@ -8,16 +8,16 @@ const STRETCH: f64 = 0.5;
 const INTERVALS: f64 = 8.0;
 
 /// An axis: a range of values and where they are drawn.
-pub(super) struct Axis {
-    pub(super) low: f64,
-    pub(super) high: f64,
+pub(crate) struct Axis {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
     from: f64,
     to: f64,
 }
 
 impl Axis {
     /// Holds all points; whiskers too, unless they would squeeze the points.
-    pub(super) fn new(
+    pub(crate) fn new(
         points: impl Iterator<Item = f64>,
         whiskers: impl IntoIterator<Item = f64>,
         (from, to): (f64, f64),
@@ -37,13 +37,13 @@ impl Axis {
     }
 
     /// Where a value is; beyond the ends of the axis, the end.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let share = (value.clamp(self.low, self.high) - self.low) / (self.high - self.low);
         self.from + share * (self.to - self.from)
     }
 
     /// Round values along the axis, and how they are written.
-    pub(super) fn ticks(&self) -> Vec<(f64, String)> {
+    pub(crate) fn ticks(&self) -> Vec<(f64, String)> {
         let rough = (self.high - self.low) / INTERVALS;
         let power = 10_f64.powf(rough.log10().floor());
         let steps = [1.0, 2.0, 5.0, 10.0];

@@ -1,6 +1,6 @@
 //! Points of several series with names at them, and the front of those that nothing beats.
 
-mod axis;
+pub(crate) mod axis;
 mod labels;
 
 use crate::drawing::{Anchor, Colour, Drawing, Font, Place, Stroke, text_width};
