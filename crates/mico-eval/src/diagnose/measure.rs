@@ -23,9 +23,9 @@ pub struct Measure {
 }
 
 impl Measure {
-    /// A number with the interval of its draws.
-    pub(super) fn new(value: Option<f64>, draws: Vec<f64>) -> Self {
-        let ends = value.and_then(|_| interval(draws));
+    /// A number with the interval of those of its draws that are defined.
+    pub(super) fn new(value: Option<f64>, draws: impl IntoIterator<Item = Option<f64>>) -> Self {
+        let ends = value.and_then(|_| interval(draws.into_iter().flatten().collect()));
         Self { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) }
     }
 
@@ -50,10 +50,10 @@ impl Measure {
 
 /// A statistic of every draw. Each of several sets of pictures is drawn by itself, with replacement;
 /// the statistic is given how often each picture occurs. The same for every number of threads.
-pub(super) fn draws(
+pub(super) fn draws<T: Send>(
     sets: &[usize],
-    statistic: impl Fn(&[Vec<u16>]) -> Option<f64> + Sync,
-) -> Vec<f64> {
+    statistic: impl Fn(&[Vec<u16>]) -> T + Sync,
+) -> Vec<T> {
     let one = |draw: usize| {
         let rows = sets.iter().enumerate().map(|(set, &pictures)| {
             let mut rng = Rng::keyed(&[SEED, draw as u64, set as u64, pictures as u64]);
@@ -66,8 +66,7 @@ pub(super) fn draws(
         });
         statistic(&rows.collect::<Vec<_>>())
     };
-    let all: Vec<Option<f64>> = (0..DRAWS).into_par_iter().map(one).collect();
-    all.into_iter().flatten().collect()
+    (0..DRAWS).into_par_iter().map(one).collect()
 }
 
 #[cfg(test)]

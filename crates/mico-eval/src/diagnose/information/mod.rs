@@ -163,14 +163,16 @@ fn summary(on: &Diagnose<'_>, bins: &Bins, damaged: Vec<Damaged>) -> Information
     let pictures = bins.pictures();
     let points = bins.points(None, None);
     let rho = |points: &[PositionPoint], trim: Trim| correlation(&pairs(points), trim);
-    let positions = TRIMS.map(|(name, trim)| {
-        let again = |rows: &[Vec<u16>]| rho(&bins.points(Some(&rows[0]), Some(&rows[1])), trim);
-        Trimmed {
-            trim: name,
-            n: trim.keep(&pairs(&points)).len(),
-            rho: Measure::new(rho(&points, trim), draws(&pictures, again)),
-        }
+    let again = draws(&pictures, |rows| {
+        let points = bins.points(Some(&rows[0]), Some(&rows[1]));
+        TRIMS.map(|(_, trim)| rho(&points, trim))
     });
+    let trimmed = |(index, (name, trim)): (usize, (&'static str, Trim))| Trimmed {
+        trim: name,
+        n: trim.keep(&pairs(&points)).len(),
+        rho: Measure::new(rho(&points, trim), again.iter().map(|all| all[index])),
+    };
+    let positions = TRIMS.into_iter().enumerate().map(trimmed).collect();
     // Entropies do not change where norms alone are drawn again.
     let drawn_norms =
         draws(&[pictures[1]], |rows| rho(&bins.renormed(&points, &rows[0]), Trim::None));
@@ -184,7 +186,7 @@ fn summary(on: &Diagnose<'_>, bins: &Bins, damaged: Vec<Damaged>) -> Information
         classes: on.source.classes(),
         label_count: on.label_count,
         pictures,
-        positions: positions.to_vec(),
+        positions,
         norms_alone: Measure::new(rho(&points, Trim::None), drawn_norms),
         tokens,
         bins: bins.each(&points),
