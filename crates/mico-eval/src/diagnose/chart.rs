@@ -4,12 +4,12 @@ use crate::drawing::{Anchor, Colour, Drawing, Font, Place, Stroke};
 use crate::scatter::axis::Axis;
 
 /// A panel's size.
-pub(super) const WIDTH: f64 = 600.0;
-pub(super) const HEIGHT: f64 = 420.0;
+pub(super) const WIDTH: f64 = 700.0;
+pub(super) const HEIGHT: f64 = 440.0;
 /// What lies around the frame: left, top, right, bottom.
-const MARGIN: [f64; 4] = [70.0, 62.0, 20.0, 56.0];
+const MARGIN: [f64; 4] = [70.0, 80.0, 20.0, 56.0];
 const TEXT: f64 = 12.0;
-const TITLE: f64 = 15.0;
+const TITLE: f64 = 18.0;
 /// Half the width of a whisker's ends.
 const CAP: f64 = 4.0;
 
@@ -56,9 +56,9 @@ impl Frame {
     pub(super) fn draw(&self, drawing: &mut Drawing, labels: &Labels<'_>, ticks: bool) {
         let font = |anchor| Font { size: TEXT, colour: Colour::BLACK, anchor };
         let title = Font { size: TITLE, ..font(Anchor::Start) };
-        drawing.text((self.left, self.top - 36.0), labels.title, title);
+        drawing.text((self.left, self.top - 54.0), labels.title, title);
         let grey = Font { colour: Colour::GREY, ..font(Anchor::Start) };
-        drawing.text((self.left, self.top - 18.0), labels.note, grey);
+        drawing.text((self.left, self.top - 32.0), labels.note, grey);
         for (value, text) in self.x.ticks() {
             let x = self.x.at(value);
             drawing.line([(x, self.top), (x, self.bottom)], Stroke::solid(Colour::FAINT, 1.0));
@@ -73,7 +73,7 @@ impl Frame {
         drawing.line(corners, Stroke::solid(Colour::GREY, 1.0));
         let middle = f64::midpoint(self.left, self.right);
         drawing.text((middle, self.bottom + 38.0), labels.axes[0], font(Anchor::Middle));
-        drawing.text((self.left - 60.0, self.top - 2.0), labels.axes[1], grey);
+        drawing.text((self.left - 60.0, self.top - 12.0), labels.axes[1], grey);
     }
 
     /// A dashed line from border to border at a value of the horizontal axis.

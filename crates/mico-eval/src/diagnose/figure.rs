@@ -109,7 +109,8 @@ fn accuracies(drawing: &mut Drawing, corner: Place, found: &Reliability) {
             curves.push((name, COLOURS[curves.len() % COLOURS.len()], curve(probe, arm)));
         }
     }
-    let mut places = vec![(0.0, 0.0), (100.0, 1.1)];
+    // Room for the legend above.
+    let mut places = vec![(0.0, 0.0), (100.0, 1.3)];
     places.extend(curves.iter().flat_map(|(_, _, curve)| line(curve)));
     let frame = Frame::new(corner, &places);
     let note = format!(
@@ -148,7 +149,7 @@ fn concordances(drawing: &mut Drawing, corner: Place, found: &Reliability) {
         .iter()
         .flat_map(|probe| probe.concordance.iter().map(move |each| (probe.probe, each)))
         .collect();
-    let mut places = vec![(CHANCE, 0.4), (CHANCE, rows.len() as f64 - 0.8)];
+    let mut places = vec![(CHANCE - 0.15, 0.4), (CHANCE + 0.15, rows.len() as f64 - 0.8)];
     for (_, each) in &rows {
         let Measure { value, low, high } = each.concordance;
         places.extend([value, low, high].into_iter().flatten().map(|x| (x, 0.0)));
@@ -156,7 +157,7 @@ fn concordances(drawing: &mut Drawing, corner: Place, found: &Reliability) {
     let frame = Frame::new(corner, &places);
     let labels = Labels {
         title: "Reliability: concordance with decoding",
-        note: "share of right-wrong pairs with the higher score on the right trial; dashed: chance",
+        note: "right-wrong pairs that the score orders rightly; dashed: chance",
         axes: ["concordance (95 % over pictures)", ""],
     };
     frame.draw(drawing, &labels, false);
@@ -188,19 +189,18 @@ fn calibration(drawing: &mut Drawing, corner: Place, found: &Relevance) {
     places.push((0.0, 0.0));
     let frame = Frame::new(corner, &places);
     let note = format!(
-        "mean Spearman {} of {} queries; dashed: as much attention as box",
+        "mean Spearman {}, {} queries; dashed: equal shares",
         words(&found.rho),
         found.queries
     );
     let labels = Labels {
-        title: "Relevance: attention and box, by decile of attention",
+        title: "Relevance: attention and box, by decile",
         note: &note,
         axes: ["mean share of the attention", "share of the box"],
     };
     frame.draw(drawing, &labels, true);
-    let most = places.iter().map(|p| p.0.min(p.1)).fold(0.0, f64::max);
-    let most = places.iter().map(|p| p.0).fold(most, f64::max);
-    let high = places.iter().map(|p| p.1).fold(0.0, f64::max).min(most);
+    let most = |of: fn(&Place) -> f64| places.iter().map(of).fold(0.0, f64::max);
+    let high = most(|place| place.0).min(most(|place| place.1));
     let diagonal = [frame.at((0.0, 0.0)), frame.at((high, high))];
     drawing.line(diagonal, Stroke::dashed(Colour::GREY, 1.2));
     let places: Vec<Place> = bins.into_iter().map(|place| frame.at(place)).collect();
