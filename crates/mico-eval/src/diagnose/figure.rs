@@ -165,7 +165,7 @@ fn concordances(drawing: &mut Drawing, corner: Place, found: &Reliability) {
     for (index, (probe, each)) in rows.iter().enumerate() {
         let y = (rows.len() - 1 - index) as f64;
         let text = format!(
-            "{} probe, {} covered, {}: {} ({} pictures)",
+            "{}, {}, {}: {}, {} pictures",
             probe.name(),
             each.arm.name(),
             each.score.name(),

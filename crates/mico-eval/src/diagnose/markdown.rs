@@ -110,7 +110,7 @@ fn reliability(text: &mut String, found: &Reliability) {
     }
     let _ = writeln!(
         text,
-        "\nLeft out: {} objects of categories without a training object, {} strengths without room beside the box.",
+        "\nLeft out: {} for categories without a training object, {} strengths without room beside the box.",
         found.unseen, found.no_room
     );
     damaged(text, &found.damaged);

@@ -40,7 +40,8 @@ pub struct Reliability {
     pub splits: SplitCounts,
     /// Categories among the training objects.
     pub categories: usize,
-    /// Validation and test objects of other categories, which no probe could name: left out.
+    /// Validation objects of other categories, and test pictures with such objects alone, which no
+    /// probe could name: left out.
     pub unseen: usize,
     /// Arms and strengths left out since there was no room beside the box.
     pub no_room: usize,
@@ -55,7 +56,7 @@ pub struct Reliability {
 pub struct SplitCounts {
     /// Pictures.
     pub pictures: [usize; 3],
-    /// Objects; of a test picture one is drawn.
+    /// Objects; of a test picture one is drawn, among those of trained categories.
     pub objects: [usize; 3],
 }
 
@@ -246,7 +247,8 @@ pub fn reliability(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Reliabi
     };
     let tested: Vec<Tested> = outcomes.found.into_iter().filter_map(found).collect();
     if tested.is_empty() {
-        return Err(too_few("no object to test on", damaged.first()));
+        let found = format!("no object to test on, {unseen} of categories not trained on");
+        return Err(too_few(&found, damaged.first()));
     }
     Ok(Reliability {
         signal: signal(on),

@@ -19,7 +19,7 @@ pub(super) const ALL_HEADS: usize = ProbeKind::ALL.len() * HEADS.len();
 /// What became of a picture to test on.
 pub(super) enum Outcome {
     Tested(Tested),
-    /// No training object had its category.
+    /// No training object had a category of its objects.
     Unseen,
 }
 
@@ -55,14 +55,15 @@ pub(super) fn test(
     heads: &Heads,
     picture: usize,
 ) -> std::result::Result<Outcome, Miss> {
-    let objects = on.source.objects(picture);
+    let known = |object: Marked| {
+        let category = heads.categories.binary_search(&object.category).ok()?;
+        Some((object, category))
+    };
+    let objects: Vec<(Marked, usize)> =
+        on.source.objects(picture).into_iter().filter_map(known).collect();
     let mut rng = Rng::keyed(&[OBJECT, on.seed, picture as u64]);
-    let Some(object) = rng.pick(&objects) else {
-        return Err(Miss::Damaged("no object".into()));
-    };
-    let Ok(category) = heads.categories.binary_search(&object.category) else {
-        return Ok(Outcome::Unseen);
-    };
+    let Some((object, category)) = rng.pick(&objects) else { return Ok(Outcome::Unseen) };
+    let category = *category;
     Subject { on, heads, picture, category }.tested(object).map(Outcome::Tested)
 }
 
