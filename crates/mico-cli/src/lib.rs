@@ -8,6 +8,7 @@
 pub mod bench;
 pub mod calibrate;
 mod chat;
+pub mod diagnose;
 pub mod doctor;
 pub mod eval;
 pub mod failure;
@@ -54,6 +55,7 @@ enum Verb {
     Score(score::ScoreArgs),
     Report(report::ReportArgs),
     Calibrate(calibrate::CalibrateArgs),
+    Diagnose(Box<diagnose::DiagnoseArgs>),
     Models(models::ModelsArgs),
     Doctor(doctor::DoctorArgs),
 }
@@ -67,6 +69,7 @@ impl Cli {
             Verb::Bench(args) => args.threads(),
             Verb::Eval(args) => args.threads(),
             Verb::Calibrate(args) => args.threads(),
+            Verb::Diagnose(args) => args.threads(),
             Verb::Doctor(_)
             | Verb::Flops(_)
             | Verb::Models(_)
@@ -88,6 +91,7 @@ impl Cli {
             Verb::Score(args) => score::run(args),
             Verb::Report(args) => report::run(args),
             Verb::Calibrate(args) => calibrate::run(args),
+            Verb::Diagnose(args) => diagnose::run(args),
             Verb::Models(args) => models::run(args),
             Verb::Doctor(args) => doctor::run(args),
         }

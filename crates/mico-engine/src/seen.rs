@@ -9,6 +9,7 @@ use mico_vision::layout::VisualLayout;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::pipeline::{SeenImage, see};
+use crate::pruner::Features;
 use crate::request::ImageInput;
 use crate::switches::Packing;
 use crate::trace::{Seconds, timed};
@@ -26,6 +27,17 @@ impl Seen {
     /// Its sequence and groups.
     pub fn layout(&self) -> &VisualLayout {
         &self.image.layout
+    }
+
+    /// Stage 1's features, one row per token of the sequence (zeros for tokens that are no patch).
+    pub fn features(&self) -> Option<&Features> {
+        self.image.features.as_ref()
+    }
+
+    /// Stage 1's reliability: attention from the class token, or the mean attention received where the
+    /// tower has none; one number per token (0 for tokens that are no patch).
+    pub fn reliability(&self) -> Option<&[f32]> {
+        self.image.reliability.as_deref()
     }
 }
 

@@ -19,6 +19,7 @@
 mod acc;
 mod calibrate;
 pub mod curves;
+pub mod diagnose;
 pub mod drawing;
 mod error;
 mod fingerprint;

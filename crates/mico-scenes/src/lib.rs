@@ -32,6 +32,6 @@ pub use paint::Picture;
 pub use question::{GRID, KINDS, Kind, Question, ask};
 pub use record::{Contents, write_record};
 pub use rng::Rng;
-pub use scene::{CHARACTERS, Colour, Object, SIDE, Scene, Split, scene};
+pub use scene::{BACKGROUND, CHARACTERS, Colour, LABELS, Object, SIDE, Scene, Split, scene};
 pub use shape::Shape;
 pub use vocabulary::vocabulary;

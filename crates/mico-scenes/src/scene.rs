@@ -18,6 +18,11 @@ const LABELLED: f32 = 0.75;
 /// Attempts to find room for an object before another is tried.
 const ATTEMPTS: usize = 60;
 
+/// Labels of a dense map: the background, and every shape in every colour.
+pub const LABELS: usize = 1 + Shape::ALL.len() * Colour::ALL.len();
+/// The background's label.
+pub const BACKGROUND: u8 = 0;
+
 /// What scenes are for. Splits share no random numbers as long as seeds are below 2^32, so no scene of
 /// one occurs in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -166,6 +171,16 @@ impl Scene {
         })
     }
 
+    /// The label of every pixel, rows from the top: [`BACKGROUND`], or the [`Object::label`] of what
+    /// covers its centre. Plates and characters belong to their object.
+    pub fn labels(&self) -> Vec<u8> {
+        let mut labels = vec![BACKGROUND; SIDE * SIDE];
+        for object in &self.objects {
+            object.pixels().for_each(|(x, y)| labels[y * SIDE + x] = object.label());
+        }
+        labels
+    }
+
     /// For each cell of a `grid` x `grid` raster the object that covers at least `share` of it.
     pub fn cover(&self, grid: usize, share: f32) -> Vec<Option<usize>> {
         const SAMPLES: usize = 4;
@@ -202,6 +217,32 @@ impl Object {
         x.abs() < 1.3 && y.abs() < 1.3 && self.shape.distance(x, y) < 0.0
     }
 
+    /// Its label in a dense map: 1 and up, by shape and colour.
+    pub fn label(&self) -> u8 {
+        1 + self.shape as u8 * Colour::ALL.len() as u8 + self.colour as u8
+    }
+
+    /// Column and row of the pixels whose centres it covers.
+    fn pixels(&self) -> impl Iterator<Item = (usize, usize)> {
+        let [left, top, right, bottom] = self.bounds();
+        let span =
+            |low: f32, high: f32| low.max(0.0) as usize..(high.max(0.0) as usize + 1).min(SIDE);
+        let inside = move |x: usize, y: usize| self.covers(x as f32 + 0.5, y as f32 + 0.5);
+        span(top, bottom)
+            .flat_map(move |y| span(left, right).map(move |x| (x, y)))
+            .filter(move |&(x, y)| inside(x, y))
+    }
+
+    /// The smallest box of whole pixels around it: left, top, width, height.
+    pub fn pixel_box(&self) -> [usize; 4] {
+        let start = (SIDE, SIDE, 0, 0);
+        let widen = |(x0, y0, x1, y1): (usize, usize, usize, usize), (x, y): (usize, usize)| {
+            (x0.min(x), y0.min(y), x1.max(x + 1), y1.max(y + 1))
+        };
+        let (x0, y0, x1, y1) = self.pixels().fold(start, widen);
+        [x0, y0, x1.saturating_sub(x0), y1.saturating_sub(y0)]
+    }
+
     /// Left, top, right and bottom of the square around it, in pixels.
     pub fn bounds(&self) -> [f32; 4] {
         let reach = self.radius * 1.2;
@@ -235,6 +276,30 @@ mod tests {
             }
         }
         assert!(counts[2..].iter().all(|&count| count > 30), "{counts:?}");
+    }
+
+    #[test]
+    fn labels_and_boxes_say_what_is_drawn() {
+        for index in 0..20 {
+            let scene = scene(Split::Train, 4, index).0;
+            let (labels, pixels) = (scene.labels(), scene.render().pixels);
+            for object in &scene.objects {
+                let [x, y, width, height] = object.pixel_box();
+                assert!(x + width <= SIDE && y + height <= SIDE);
+                let own = |&at: &usize| labels[at] == object.label();
+                let mine: Vec<usize> = (0..labels.len()).filter(own).collect();
+                let (columns, rows) =
+                    (mine.iter().map(|at| at % SIDE), mine.iter().map(|at| at / SIDE));
+                assert_eq!((columns.clone().min(), columns.max()), (Some(x), Some(x + width - 1)));
+                assert_eq!((rows.clone().min(), rows.max()), (Some(y), Some(y + height - 1)));
+                // Paint lies under all labels but the plate's and at the blended outline.
+                let painted = mine.iter().filter(|&&at| {
+                    (0..3).all(|i| (f32::from(pixels[at * 3 + i]) - object.paint[i]).abs() < 2.0)
+                });
+                assert!(painted.count() * 2 > mine.len(), "{object:?}");
+                assert!(usize::from(object.label()) < LABELS);
+            }
+        }
     }
 
     #[test]

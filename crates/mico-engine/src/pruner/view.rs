@@ -36,6 +36,11 @@ impl Features {
         self.values.is_empty()
     }
 
+    /// One row; empty beyond the last.
+    pub fn row(&self, index: usize) -> &[f32] {
+        self.values.chunks_exact(self.width.max(1)).nth(index).unwrap_or_default()
+    }
+
     /// All rows as a matrix.
     pub fn matrix(&self) -> Result<Matrix<'_>> {
         Ok(Matrix::from_f32(&self.values, self.len(), self.width)?)

@@ -1,9 +1,12 @@
-//! How sure a number is.
+//! How sure a number is, and how numbers hang together.
 
 mod bootstrap;
 mod mcnemar;
+mod trim;
 mod wilson;
 
 pub use bootstrap::{RESAMPLES, Resamples, interval};
 pub use mcnemar::mcnemar;
+pub use mico_score::rules::diagnostics::{concordance, jeffreys_entropy, ranks, spearman};
+pub use trim::{Trim, quantile};
 pub use wilson::wilson;

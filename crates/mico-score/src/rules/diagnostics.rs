@@ -1,8 +1,9 @@
 //! The statistics of the paper's diagnostics.
 
-/// Spearman's rank correlation with average ranks for ties; `None` if the lengths differ or a side is constant.
+/// Spearman's rank correlation with average ranks for ties; `None` if the lengths differ, or a side is constant or not
+/// finite.
 pub fn spearman(x: &[f64], y: &[f64]) -> Option<f64> {
-    if x.len() != y.len() {
+    if x.len() != y.len() || x.iter().chain(y).any(|value| !value.is_finite()) {
         return None;
     }
     let (x, y) = (ranks(x), ranks(y));
@@ -73,6 +74,8 @@ mod tests {
         );
         assert_eq!(spearman(&[1.0, 1.0], &[1.0, 2.0]), None);
         assert_eq!(spearman(&[1.0], &[1.0, 2.0]), None);
+        assert_eq!(spearman(&[1.0, f64::NAN], &[1.0, 2.0]), None);
+        assert_eq!(spearman(&[], &[]), None);
     }
 
     #[test]

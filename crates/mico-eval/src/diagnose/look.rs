@@ -1,0 +1,117 @@
+//! Pictures through the engine, some at a time.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use mico_engine::pruner::Features;
+use mico_engine::{Error, ImageInput, Seen};
+use mico_vision::RgbImage;
+use mico_vision::layout::VisualLayout;
+use rayon::prelude::*;
+
+use super::error::{DiagnoseError, Result};
+use super::source::Damaged;
+use super::{Diagnose, Progress};
+
+/// Pictures under way at once, per thread.
+const PER_THREAD: usize = 4;
+
+/// Why a picture gives nothing.
+pub(super) enum Miss {
+    /// It is to be named and left out.
+    Damaged(String),
+    /// The check cannot go on.
+    Stop(DiagnoseError),
+}
+
+impl From<String> for Miss {
+    fn from(reason: String) -> Self {
+        Self::Damaged(reason)
+    }
+}
+
+impl From<Error> for Miss {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Image { .. } | Error::Unfit { .. } | Error::TooLong { .. } => {
+                Self::Damaged(error.to_string())
+            }
+            other => Self::Stop(other.into()),
+        }
+    }
+}
+
+/// What pictures gave, in their order, and those that gave nothing.
+pub(super) struct Gathered<T> {
+    pub(super) found: Vec<T>,
+    pub(super) damaged: Vec<Damaged>,
+}
+
+impl Diagnose<'_> {
+    /// Puts pictures through `f`, several at once; what comes out does not depend on how many.
+    pub(super) fn gather<T: Send>(
+        &self,
+        pictures: &[usize],
+        progress: &Progress<'_>,
+        f: impl Fn(usize) -> std::result::Result<T, Miss> + Sync,
+    ) -> Result<Gathered<T>> {
+        let mut gathered = Gathered { found: Vec::new(), damaged: Vec::new() };
+        let done = AtomicUsize::new(0);
+        progress(0, pictures.len());
+        for batch in pictures.chunks(PER_THREAD * rayon::current_num_threads().max(1)) {
+            let outcomes: Vec<_> = batch
+                .par_iter()
+                .map(|&picture| {
+                    let outcome = f(picture);
+                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, pictures.len());
+                    (picture, outcome)
+                })
+                .collect();
+            for (picture, outcome) in outcomes {
+                match outcome {
+                    Ok(found) => gathered.found.push(found),
+                    Err(Miss::Damaged(reason)) => {
+                        let picture = self.source.title(picture);
+                        gathered.damaged.push(Damaged { picture, reason });
+                    }
+                    Err(Miss::Stop(error)) => return Err(error),
+                }
+            }
+        }
+        Ok(gathered)
+    }
+
+    /// A picture as Stage 1 sees it.
+    pub(super) fn look(&self, image: RgbImage) -> std::result::Result<Look, Miss> {
+        Ok(Look(self.engine.see(&ImageInput::Decoded(image), true)?))
+    }
+}
+
+/// A picture as Stage 1 sees it.
+pub(super) struct Look(pub(super) Seen);
+
+impl Look {
+    pub(super) fn layout(&self) -> &VisualLayout {
+        self.0.layout()
+    }
+
+    pub(super) fn features(&self) -> std::result::Result<&Features, Miss> {
+        self.0.features().ok_or_else(|| Miss::Damaged("Stage 1 saw no features".into()))
+    }
+
+    /// The feature's length at a token.
+    pub(super) fn norm(&self, token: usize) -> std::result::Result<f64, Miss> {
+        Ok(norm(self.features()?.row(token)))
+    }
+
+    /// The reliability signal at a token.
+    pub(super) fn reliability(&self, token: usize) -> std::result::Result<f64, Miss> {
+        let all = self.0.reliability();
+        let all = all.ok_or_else(|| Miss::Damaged("Stage 1 saw no attention".into()))?;
+        Ok(all.get(token).copied().map_or(0.0, f64::from))
+    }
+}
+
+/// Euclidean length.
+pub(super) fn norm(row: &[f32]) -> f64 {
+    row.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
+}
