@@ -161,7 +161,7 @@ impl TaskArgs {
             let Some(root) = self.data.clone() else {
                 return Err(Failure::misused("--tasks needs --data DIR"));
             };
-            let (rules, layout) = (rules.clone(), self.layout);
+            let layout = self.layout;
             let options = BenchmarkOptions { root, track, profile, rules, limit, layout };
             sources.push(Box::new(Benchmark::open(options)?));
         }

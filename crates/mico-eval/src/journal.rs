@@ -43,10 +43,9 @@ impl Journal {
         let file = options.create(true).truncate(false).read(true).write(true).open(&path);
         let mut file = file.map_err(Error::io(&path))?;
         match file.try_lock() {
-            Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::Busy { path }),
             // Some file systems know no locks; there the caller must take care.
-            Err(TryLockError::Error(_)) => {}
+            Ok(()) | Err(TryLockError::Error(_)) => {}
         }
         let length = file.metadata().map_err(Error::io(&path))?.len();
         if !resume && length > 0 {

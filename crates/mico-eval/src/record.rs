@@ -119,7 +119,7 @@ impl Record {
         };
         let (usage, seconds) = (&outcome.answer.usage, &outcome.trace.seconds);
         self.answer.clone_from(&outcome.answer.text);
-        self.finish = outcome.answer.finish.name().to_owned();
+        outcome.answer.finish.name().clone_into(&mut self.finish);
         self.visual = [usage.visual_tokens, usage.visual_tokens_entered, usage.visual_tokens_kept];
         self.layer_average = usage.layer_average;
         self.seconds = Spent {

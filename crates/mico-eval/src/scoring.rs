@@ -58,7 +58,7 @@ impl TrackSpec {
         match &self.scoring {
             Scoring::Scenes { .. } => None,
             Scoring::Benchmark { track, profile, rules } => {
-                Some(Judge { track: *track, profile: *profile, rules: rules.clone() })
+                Some(Judge { track: *track, profile: *profile, rules: *rules })
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What is compared.
 
+use std::fmt::Write as _;
+
 use mico_engine::pruner::{MethodSpec, Pruning};
 use mico_select::schedule::{Budget, DEFAULT_POOL};
 use serde::{Deserialize, Serialize};
@@ -77,13 +79,13 @@ impl Setting {
             label.push_str(" (authors' counts)");
         }
         if let Some(layer) = pruned.refine_layer {
-            label.push_str(&format!(" K={layer}"));
+            let _ = write!(label, " K={layer}");
         }
         if pruned.pool != DEFAULT_POOL {
-            label.push_str(&format!(" n={}", pruned.pool));
+            let _ = write!(label, " n={}", pruned.pool);
         }
         if !pruned.switches.is_empty() {
-            label.push_str(&format!(" {}", pruned.switches));
+            let _ = write!(label, " {}", pruned.switches);
         }
         label
     }

@@ -25,8 +25,8 @@ fn measured<'a>(
     sources: &'a [&'a dyn Source],
     settings: &'a [Setting],
 ) -> Run<'a> {
-    let video = VideoOptions::default();
-    Run { engine, model: "m", sources, settings, shard: Shard::default(), video, jobs: None }
+    let (video, shard) = (VideoOptions::default(), Shard::default());
+    Run { engine, model: "m", sources, settings, shard, video, jobs: None, album: None }
 }
 
 fn manifest(run: &Run<'_>) -> Manifest {

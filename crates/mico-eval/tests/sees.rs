@@ -23,6 +23,7 @@ fn it_is_the_picture_that_answers() {
         shard: Shard::default(),
         video: mico_video::VideoOptions::default(),
         jobs: None,
+        album: None,
     };
     let journal = Journal::in_memory();
     run(&measured, &journal, &|_, _| {}).unwrap();

@@ -152,7 +152,7 @@ fn measure(args: &AskArgs, asked: &TaskArgs, sweep: Option<&Sweep>) -> Result<()
     let album = args.out.as_ref().filter(|_| args.pictures > 0);
     let album = album.map(|folder| Album::open(folder, args.pictures)).transpose()?;
     let plan = Plan { args, model: &model, sources: &sources, video, album: album.as_ref() };
-    let mut manifest = plan.manifest(&mut engine, &hash, settings)?;
+    let mut manifest = plan.manifest(&engine, &hash, &settings)?;
     manifest.title = sweep.map_or_else(String::new, |sweep| sweep.title.clone());
     manifest.limit = asked.most(USUAL);
     save(args.out.as_deref(), &manifest)?;
@@ -184,7 +184,7 @@ struct Plan<'a> {
     album: Option<&'a Album>,
 }
 
-impl<'a> Plan<'a> {
+impl Plan<'_> {
     fn run<'r>(&'r self, engine: &'r Engine, settings: &'r [Setting]) -> Run<'r> {
         Run {
             engine,
@@ -201,11 +201,11 @@ impl<'a> Plan<'a> {
     /// What will be asked: settings that the engine refuses are left out.
     fn manifest(
         &self,
-        engine: &mut Engine,
+        engine: &Engine,
         hash: &str,
-        settings: Vec<Setting>,
+        settings: &[Setting],
     ) -> Result<Manifest, Failure> {
-        let run = self.run(engine, &settings);
+        let run = self.run(engine, settings);
         let (kept, refused) = run.sift()?;
         let pruned = kept.iter().any(|setting| setting.tokens().is_some());
         if let (Some(first), false) = (refused.first(), pruned) {

@@ -31,7 +31,8 @@ pub(super) struct Folders<'a> {
 /// One task's groups at one factor.
 #[derive(Debug, Serialize)]
 struct Task {
-    task: &'static str,
+    #[serde(rename = "task")]
+    name: &'static str,
     group_a: usize,
     group_b: usize,
     acc_a: Option<f64>,
@@ -94,7 +95,7 @@ fn factor(
         let task = |task: &'static str| {
             let (groups, answers) = (groups(task)?, logs.get(task)?);
             Some(Task {
-                task,
+                name: task,
                 group_a: groups.hard.len(),
                 group_b: groups.easy.len(),
                 acc_a: percent(&groups.hard, answers),
@@ -223,7 +224,7 @@ fn text(document: &Document) -> String {
             let (a, b) = (shown(task.acc_a), shown(task.acc_b));
             lines.push(format!(
                 "  {}: A {a} of {}, B {b} of {}",
-                task.task, task.group_a, task.group_b
+                task.name, task.group_a, task.group_b
             ));
         }
     }

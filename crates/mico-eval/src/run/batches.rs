@@ -69,21 +69,22 @@ impl Iterator for Batches<'_> {
 mod tests {
     use super::*;
 
-    fn item(id: usize, cluster: &str) -> Result<Item, Damaged> {
-        Ok(Item {
+    fn item(id: usize, cluster: &str) -> Item {
+        Item {
             id: id.to_string(),
             track: 0,
             position: id,
             cluster: cluster.into(),
             fields: mico_score::Fields::new(),
             visuals: Vec::new(),
-        })
+        }
     }
 
     #[test]
     fn items_about_a_picture_come_together_and_none_is_lost() {
         let broken = Err(Damaged { track: "t".into(), reason: "row 3".into() });
-        let rows = vec![item(0, "a"), item(1, "a"), broken, item(3, "b"), item(4, "a")];
+        let whole = |id, cluster| Ok(item(id, cluster));
+        let rows = vec![whole(0, "a"), whole(1, "a"), broken, whole(3, "b"), whole(4, "a")];
         let mut batches = Batches::new(Box::new(rows.into_iter()), Shard::default());
         let ids: Vec<Vec<String>> =
             batches.by_ref().map(|batch| batch.into_iter().map(|item| item.id).collect()).collect();
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_crowd_is_cut() {
-        let rows: Vec<_> = (0..TOGETHER + 3).map(|id| item(id, "a")).collect();
+        let rows: Vec<_> = (0..TOGETHER + 3).map(|id| Ok(item(id, "a"))).collect();
         let sizes: Vec<usize> =
             Batches::new(Box::new(rows.into_iter()), Shard::default()).map(|b| b.len()).collect();
         assert_eq!(sizes, [TOGETHER, 3]);

@@ -97,7 +97,7 @@ impl Run<'_> {
         let mut kept = self.settings.to_vec();
         let mut refused = Vec::new();
         for source in self.sources {
-            let Some(Ok(item)) = source.items()?.find(|item| item.is_ok()) else { continue };
+            let Some(Ok(item)) = source.items()?.find(Result::is_ok) else { continue };
             let mut looks = Looks::new(self, source.prompt(&item)?);
             if looks.layouts(&item).is_err() {
                 continue;

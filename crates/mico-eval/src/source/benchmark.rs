@@ -51,7 +51,7 @@ impl Benchmark {
         };
         let mut fingerprint = dataset.fingerprint()?;
         fingerprint.truncate(FINGERPRINT);
-        let (track, profile, rules) = (*track, *profile, rules.clone());
+        let (track, profile, rules) = (*track, *profile, *rules);
         let scoring = Scoring::Benchmark { track, profile, rules };
         let tracks = [TrackSpec { name: track.name().to_owned(), scoring }];
         Ok(Self { options, dataset, fingerprint, tracks, dropped: AtomicUsize::new(0) })

@@ -2,6 +2,7 @@
 
 mod ready;
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use mico_select::schedule::DEFAULT_POOL;
@@ -105,11 +106,11 @@ impl Sweep {
                 .map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
             wrong(format!("line {line}: {}", error.message()))
         })?;
-        if sweep.suite.is_some() == !sweep.tasks.is_empty() {
+        if sweep.suite.is_some() != sweep.tasks.is_empty() {
             return Err(wrong("one of suite and tasks is needed".into()));
         }
         for (at, entry) in sweep.entries.iter().enumerate() {
-            if entry.method.is_some() == !entry.methods.is_empty() {
+            if entry.method.is_some() != entry.methods.is_empty() {
                 let at = at + 1;
                 return Err(wrong(format!("setting {at}: one of method and methods is needed")));
             }
@@ -169,13 +170,13 @@ impl Entry {
                             let label = self.label.as_ref().map(|label| {
                                 let mut label = label.clone();
                                 if let (Some(layer), true) = (refine_layer, layers.len() > 1) {
-                                    label.push_str(&format!(" K={layer}"));
+                                    let _ = write!(label, " K={layer}");
                                 }
                                 if pools.len() > 1 {
-                                    label.push_str(&format!(" n={pool}"));
+                                    let _ = write!(label, " n={pool}");
                                 }
                                 if self.switches.len() > 1 {
-                                    label.push_str(&format!(" {switches}"));
+                                    let _ = write!(label, " {switches}");
                                 }
                                 label
                             });

@@ -192,7 +192,8 @@ impl Bin {
         let rows = counts.chunks_exact(classes.max(1));
         // What was never labelled has no entropy.
         let counted = |counts: &&[f64]| counts.iter().sum::<f64>() > 0.0;
-        rows.map(|row| Some(row).filter(counted).map(|row| jeffreys_entropy(row, classes))).collect()
+        rows.map(|row| Some(row).filter(counted).map(|row| jeffreys_entropy(row, classes)))
+            .collect()
     }
 
     fn mean_norms(&self, size: usize, b: Option<&[u16]>) -> Vec<Option<f64>> {
