@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::compare::verdict;
-use super::{Comparison, Estimate, Row, Summary, paper_table};
+use super::{Comparison, Estimate, Row, Summary, TrackScore, paper_table};
 
 /// Pairs are compared track by track, in the text, only if there are few.
 const FEW: usize = 6;
@@ -65,27 +65,7 @@ impl Summary {
         if !self.acc_missing.is_empty() {
             remarks.push(format!("no Acc: it needs {}", self.acc_missing.join(", ")));
         }
-        for row in &self.rows {
-            for track in &row.tracks {
-                let counts = [
-                    (track.empty, "empty"),
-                    (track.unreadable, "unreadable"),
-                    (track.failed, "not asked (counted as wrong)"),
-                    (track.cut, "cut at the longest answer"),
-                ];
-                let counts: Vec<String> = counts
-                    .iter()
-                    .filter(|(count, _)| *count > 0)
-                    .map(|(count, what)| format!("{count} {what}"))
-                    .collect();
-                if !counts.is_empty() {
-                    let budget = budget(row.tokens);
-                    let (setting, name, asked) = (&row.setting, &track.track, track.asked);
-                    let counts = counts.join(", ");
-                    remarks.push(format!("{setting}{budget}, {name}: of {asked} answers {counts}"));
-                }
-            }
-        }
+        remarks.extend(self.rows.iter().filter_map(answers));
         if !self.damaged.is_empty() {
             let first = &self.damaged[0].reason;
             let count = self.damaged.len();
@@ -141,6 +121,30 @@ impl Summary {
             }
         }
     }
+}
+
+/// A number of answers.
+type Count = fn(&TrackScore) -> usize;
+
+/// How many of a setting's answers were not as they should be, and in which tracks.
+fn answers(row: &Row) -> Option<String> {
+    let kinds: [(Count, &str); 4] = [
+        (|track| track.empty, "empty"),
+        (|track| track.unreadable, "unreadable"),
+        (|track| track.failed, "not asked (counted as wrong)"),
+        (|track| track.cut, "cut at the longest answer"),
+    ];
+    let told = kinds.iter().filter_map(|(count, what)| {
+        let tracks = row.tracks.iter().filter(|track| count(track) > 0);
+        let tracks: Vec<String> =
+            tracks.map(|track| format!("{} {}", track.track, count(track))).collect();
+        let sum: usize = row.tracks.iter().map(count).sum();
+        (sum > 0).then(|| format!("{sum} {what} ({})", tracks.join(", ")))
+    });
+    let told: Vec<String> = told.collect();
+    let asked: usize = row.tracks.iter().map(|track| track.asked).sum();
+    let (setting, budget) = (&row.setting, budget(row.tokens));
+    (!told.is_empty()).then(|| format!("{setting}{budget}: of {asked} answers {}", told.join("; ")))
 }
 
 fn budget(tokens: Option<usize>) -> String {
