@@ -1,5 +1,6 @@
 //! A parquet row as canonical fields, by track.
 
+use mico_score::rules::mmbench::ROTATION;
 use mico_score::{Fields, Track};
 use serde_json::{Map, Value, json};
 
@@ -8,9 +9,6 @@ use crate::fields::{
     check_letter, choices, gold_texts, letter, mmmu_subject, put, put_mmmu_answer,
 };
 use crate::literal;
-
-/// Rows of one circular group of MMBench differ by multiples of this.
-const GROUP_STEP: i64 = 1_000_000;
 
 /// Where an item's pictures or video come from.
 pub(super) enum Seen {
@@ -208,7 +206,7 @@ fn multiple_choice(
             let index = row.integer("index")?;
             name = index.to_string();
             fields.insert("index".into(), json!(index));
-            fields.insert("group".into(), json!(index.rem_euclid(GROUP_STEP)));
+            fields.insert("group".into(), json!(index.rem_euclid(ROTATION)));
             Some(lettered(row, String::from)?)
         }
     };

@@ -1,5 +1,6 @@
 //! One row's cells as canonical fields.
 
+use mico_score::rules::mmbench::ROTATION;
 use mico_score::{Fields, Track};
 use serde_json::{Map, Value, json};
 
@@ -10,9 +11,6 @@ use crate::fields::{
     check_letter, four_numbers, gold_texts, mmmu_subject, put, put_mmmu_answer, refcoco_split,
 };
 use crate::literal;
-
-/// Rows of one circular group of MMBench differ by multiples of this.
-const GROUP_STEP: i64 = 1_000_000;
 
 /// What a row turned out to be.
 pub(crate) enum Content {
@@ -119,7 +117,7 @@ fn put_group(row: &Row<'_>, key: &str, fields: &mut Fields) -> Result<(), String
     let index = number(key)?;
     let group = match row.get("g_index")? {
         Some(text) => number(text)?,
-        None => index.rem_euclid(GROUP_STEP),
+        None => index.rem_euclid(ROTATION),
     };
     fields.insert("index".into(), json!(index));
     fields.insert("group".into(), json!(group));

@@ -6,39 +6,13 @@ use super::formula::Formula;
 use super::items::{Items, integer, is_yes, said_yes, text};
 use super::{Kind, Marked};
 use crate::Track;
+use crate::rules::mlvu::TASKS as MLVU_TASKS;
+use crate::rules::mmbench::ROTATION;
+use crate::rules::mme::{COGNITION, PERCEPTION};
+use crate::rules::ocrbench::RECOGNITION as TEXT_RECOGNITION;
 
 /// A formula and its name.
 type Named = (String, Formula);
-
-/// The subtasks of MME that add up to perception, and those that add up to cognition.
-const PERCEPTION: [&str; 10] = [
-    "existence",
-    "count",
-    "position",
-    "color",
-    "posters",
-    "celebrity",
-    "scene",
-    "landmark",
-    "artwork",
-    "OCR",
-];
-const COGNITION: [&str; 4] =
-    ["commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"];
-/// The tasks of MLVU's multiple choice; its value is over these, found or not.
-const MLVU_TASKS: [&str; 7] =
-    ["anomaly_reco", "count", "ego", "needle", "order", "plotQA", "topic_reasoning"];
-/// The categories of OCRBench that are reported as one.
-const TEXT_RECOGNITION: [&str; 6] = [
-    "Regular Text Recognition",
-    "Irregular Text Recognition",
-    "Artistic Text Recognition",
-    "Handwriting Recognition",
-    "Digit String Recognition",
-    "Non-Semantic Text Recognition",
-];
-/// Rotations of one question have numbers this far apart.
-const ROTATION: i64 = 1_000_000;
 
 /// The value of a track and its parts.
 pub(super) fn formula(track: Track, kind: Kind, marked: &[Marked]) -> (Formula, Vec<Named>) {
