@@ -238,3 +238,53 @@ fn calibration_takes_any_benchmark() {
     assert_eq!(found["candidates"].as_array().unwrap().len(), 2);
     assert!(found["suite"].as_str().unwrap().starts_with("ocrbench"));
 }
+
+#[test]
+fn vtc_bench_is_scored_from_logs() {
+    let folder = tempfile::tempdir().unwrap();
+    let tasks =
+        ["gqa", "mmbench_en_dev", "mmbench_cn_dev", "mme", "pope", "mmstar", "ocrbench", "chartqa"];
+    // Documents 0 to 3: which of them are answered rightly.
+    let log = |place: &str, right: [bool; 4]| {
+        let place = folder.path().join(place);
+        fs::create_dir_all(&place).unwrap();
+        for task in tasks {
+            let lines = right.iter().enumerate().map(|(id, right)| {
+                let said = if *right { "cat" } else { "dog" };
+                format!(
+                    r#"{{"doc_id": {id}, "filtered_resps": "{said}", "doc": {{"answer": "cat"}}}}"#
+                )
+            });
+            let text = lines.collect::<Vec<_>>().join("\n");
+            fs::write(place.join(format!("20260101_samples_{task}.jsonl")), text).unwrap();
+        }
+        place.display().to_string()
+    };
+    log("Data/Qwen2-VL-7B/Downsample/1", [true, true, false, true]);
+    log("Data/Qwen2-VL-7B/Downsample/2", [true, false, true, false]);
+    let target = log("target", [true, true, true, false]);
+    let vanilla = log("vanilla", [true, true, true, true]);
+    let data = folder.path().join("Data").display().to_string();
+    let base = ["score", "--task", "vtcbench", "--data", &data, "--predictions", &target];
+    let found = json(mico(&base).args(["--vanilla", &vanilla]));
+    let factor = &found["targets"][0]["factors"][0];
+    assert_eq!((&factor["downsample"], &factor["tasks"][0]["group_a"]), (&2.into(), &2.into()));
+    assert_eq!((&factor["acc_a"], &factor["acc_b"]), (&50.0.into(), &100.0.into()));
+    assert_eq!((&factor["rel_a"], &factor["gap"]), (&50.0.into(), &50.0.into()));
+
+    // A run of one's own over the same tasks has its unpruned answers with it.
+    let out = folder.path().join("run").display().to_string();
+    let eval = call("lmms", "pope,gqa", &["--limit", "4", "--out", &out]).output().unwrap();
+    assert!(eval.status.success());
+    let own =
+        json(&mut mico(&["score", "--task", "vtcbench", "--data", &data, "--predictions", &out]));
+    let targets = own["targets"].as_array().unwrap();
+    assert_eq!(targets.len(), 2);
+    assert_eq!(targets[0]["factors"][0]["tasks"].as_array().unwrap().len(), 2);
+    assert!(targets[0]["factors"][0]["acc_a"].is_null(), "two tasks are not eight");
+    let message = refused(
+        &mut mico(&["score", "--task", "vtcbench", "--data", &out, "--predictions", &target]),
+        1,
+    );
+    assert!(message.contains("Downsample"), "{message}");
+}

@@ -59,6 +59,7 @@ pub use scoring::{Scoring, TrackSpec, Values};
 pub use setting::{Pruned, Setting};
 pub use shard::Shard;
 pub use source::{Benchmark, BenchmarkOptions, Items, Source, TinySuite};
+pub use summary::gather as columns;
 pub use summary::{
     Column, Comparison, Estimate, Incomplete, Judged, Known, Row, Summary, TrackComparison,
     TrackScore, paper_table,

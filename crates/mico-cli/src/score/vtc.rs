@@ -1,10 +1,12 @@
-//! VTC-Bench: questions that need resolution against those that do not, from sample logs.
+//! VTC-Bench: questions that need resolution against those that do not, from sample logs of lmms-eval or
+//! from a run of `mico eval`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
+use mico_eval::{Journal, MANIFEST, Manifest, Setting};
 use mico_score::rules::vtc;
 use serde::Serialize;
 use serde_json::Value;
@@ -22,7 +24,7 @@ const FACTORS: [u32; 5] = [2, 3, 4, 5, 10];
 pub(super) struct Folders<'a> {
     /// The reference model's `Downsample` folder, or one above it.
     pub(super) data: &'a Path,
-    /// The model that is measured.
+    /// The model that is measured: sample logs, or the folder of a run.
     pub(super) target: &'a Path,
     /// The same unpruned, if there are logs of that.
     pub(super) vanilla: Option<&'a Path>,
@@ -51,12 +53,21 @@ struct Factor {
     gap: Option<f64>,
 }
 
+/// One setting of the model that is measured.
+#[derive(Debug, Serialize)]
+struct Target {
+    /// What it is called; empty for sample logs.
+    setting: String,
+    budget: Option<usize>,
+    missing: Vec<&'static str>,
+    factors: Vec<Factor>,
+}
+
 #[derive(Debug, Serialize)]
 struct Document {
     task: &'static str,
     reference: PathBuf,
-    missing: Vec<&'static str>,
-    factors: Vec<Factor>,
+    targets: Vec<Target>,
 }
 
 /// Whether each question was answered rightly, by task and document.
@@ -65,24 +76,70 @@ type Logs = BTreeMap<&'static str, BTreeMap<String, bool>>;
 pub(super) fn run(folders: &Folders<'_>, json: bool) -> Result<(), Failure> {
     let reference = reference(folders.data)?;
     let full = logs(&reference.join("1"))?;
-    let target = logs(folders.target)?;
-    let vanilla = folders.vanilla.map(logs).transpose()?;
-    let mut factors = Vec::new();
+    let mut settings = if folders.target.join(MANIFEST).is_file() {
+        answers(folders.target)?
+    } else {
+        vec![Answers { setting: String::new(), budget: None, logs: logs(folders.target)? }]
+    };
+    let mut vanilla = folders.vanilla.map(logs).transpose()?;
+    let whole = Setting::Unpruned.label();
+    if let (None, Some(at)) = (&vanilla, settings.iter().position(|each| each.setting == whole)) {
+        // A run holds the unpruned model's answers itself.
+        vanilla = Some(settings.remove(at).logs);
+    }
+    let mut reduced = Vec::new();
     for downsample in FACTORS {
         let folder = reference.join(downsample.to_string());
         if folder.is_dir() {
-            let reduced = logs(&folder)?;
-            let groups = |task: &str| Some(vtc::groups(full.get(task)?, reduced.get(task)?));
-            factors.push(factor(downsample, &groups, &target, vanilla.as_ref()));
+            reduced.push((downsample, logs(&folder)?));
         }
     }
-    if factors.is_empty() {
+    if reduced.is_empty() {
         let reference = reference.display();
         return Err(Failure::failed(format!("{reference}: no folder 2, 3, 4, 5 or 10 with logs")));
     }
-    let missing = TASKS.into_iter().filter(|task| !target.contains_key(task)).collect();
-    let document = Document { task: "vtcbench", reference, missing, factors };
+    let targets = settings.into_iter().map(|Answers { setting, budget, logs }| {
+        let factors = reduced.iter().map(|(downsample, reduced)| {
+            let groups = |task: &str| Some(vtc::groups(full.get(task)?, reduced.get(task)?));
+            factor(*downsample, &groups, &logs, vanilla.as_ref())
+        });
+        let factors = factors.collect();
+        let missing = TASKS.into_iter().filter(|task| !logs.contains_key(task)).collect();
+        Target { setting, budget, missing, factors }
+    });
+    let document = Document { task: "vtcbench", targets: targets.collect(), reference };
     if json { output::json(&document) } else { output::line(&text(&document)) }
+}
+
+/// A setting's answers.
+struct Answers {
+    setting: String,
+    budget: Option<usize>,
+    logs: Logs,
+}
+
+/// The answers of a run, by setting. Documents are numbered as in the sample logs, which files read from
+/// parquet tell.
+fn answers(folder: &Path) -> Result<Vec<Answers>, Failure> {
+    let manifest = Manifest::read(folder)?;
+    let columns = mico_eval::columns(&manifest, &Journal::read(folder)?)?;
+    let mut all = Vec::new();
+    for (at, setting) in manifest.settings.iter().enumerate() {
+        let mut logs = Logs::new();
+        for column in &columns {
+            let Some(task) = TASKS.into_iter().find(|task| *task == column.spec.name) else {
+                continue;
+            };
+            let judged = column.answers[at].iter().flatten();
+            let right = judged.map(|judged| {
+                let number = judged.record.fields.get("doc_id").map(Value::to_string);
+                (number.unwrap_or_else(|| judged.record.item.clone()), judged.is_right())
+            });
+            logs.insert(task, right.collect());
+        }
+        all.push(Answers { setting: setting.label(), budget: setting.tokens(), logs });
+    }
+    Ok(all)
 }
 
 fn factor(
@@ -207,25 +264,29 @@ fn text(document: &Document) -> String {
     let shown =
         |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     let mut lines = vec![format!("reference {}", document.reference.display())];
-    if !document.missing.is_empty() {
-        lines.push(format!("no means: no logs of {}", document.missing.join(", ")));
-    }
-    for factor in &document.factors {
-        lines.push(format!(
-            "downsampled by {}: A {} B {}; Rel A {} B {}, gap {}",
-            factor.downsample,
-            shown(factor.acc_a),
-            shown(factor.acc_b),
-            shown(factor.rel_a),
-            shown(factor.rel_b),
-            shown(factor.gap)
-        ));
-        for task in &factor.tasks {
-            let (a, b) = (shown(task.acc_a), shown(task.acc_b));
+    for target in &document.targets {
+        if !target.setting.is_empty() {
+            let budget = target.budget.map_or_else(String::new, |budget| format!(" at T={budget}"));
+            lines.push(format!("{}{budget}", target.setting));
+        }
+        if !target.missing.is_empty() {
+            lines.push(format!("no means: no answers to {}", target.missing.join(", ")));
+        }
+        for factor in &target.factors {
             lines.push(format!(
-                "  {}: A {a} of {}, B {b} of {}",
-                task.name, task.group_a, task.group_b
+                "downsampled by {}: A {} B {}; Rel A {} B {}, gap {}",
+                factor.downsample,
+                shown(factor.acc_a),
+                shown(factor.acc_b),
+                shown(factor.rel_a),
+                shown(factor.rel_b),
+                shown(factor.gap)
             ));
+            for task in &factor.tasks {
+                let (a, b) = (shown(task.acc_a), shown(task.acc_b));
+                let (name, hard, easy) = (task.name, task.group_a, task.group_b);
+                lines.push(format!("  {name}: A {a} of {hard}, B {b} of {easy}"));
+            }
         }
     }
     lines.join("\n")

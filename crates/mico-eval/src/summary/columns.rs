@@ -73,7 +73,7 @@ impl Column {
 }
 
 /// Every track of a run. Records of other runs, settings and items beyond the limit are left alone.
-pub(crate) fn gather(manifest: &Manifest, journal: &Journal) -> Result<Vec<Column>> {
+pub fn gather(manifest: &Manifest, journal: &Journal) -> Result<Vec<Column>> {
     let settings: BTreeMap<String, usize> =
         (0..).zip(&manifest.settings).map(|(at, s)| (s.key(), at)).collect();
     let mut sorted: BTreeMap<(Keys, String), Vec<Record>> = BTreeMap::new();

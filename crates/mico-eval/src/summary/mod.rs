@@ -16,7 +16,7 @@ use crate::manifest::{Manifest, Refused};
 use crate::setting::Setting;
 use crate::shard::Shard;
 use crate::stats::interval;
-pub(crate) use columns::gather;
+pub use columns::gather;
 pub use columns::{Column, Judged, Known};
 pub(crate) use compare::verdict;
 pub use compare::{Comparison, TrackComparison};
