@@ -261,3 +261,34 @@ fn positions_are_those_of_the_authors() {
         }
     }
 }
+
+#[test]
+fn a_stage_without_components_keeps_the_first_or_draws() {
+    let case = Case::load(weights()[0]);
+    let kept = |extra: &[(&str, &str)]| {
+        let off = [
+            ("reliability", "one"),
+            ("relevance", "one"),
+            ("information", "one"),
+            ("coverage", "off"),
+        ];
+        let pairs = off.iter().chain(extra).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        let pruner = by_name("mico", Settings::new(pairs)).unwrap();
+        let mut request = case.request(&case.runs("unpruned")[0]);
+        request.pruning = Pruning::new(pruner, Budget::Share(0.25));
+        request.turn.generation.max_new_tokens = 1;
+        let trace = case.engine.run(&request, &mut ()).unwrap().trace;
+        (trace.stage1.unwrap().kept, trace.stage2.unwrap().kept)
+    };
+    let first = kept(&[]);
+    assert_eq!(first.0, (0..first.0.len()).collect::<Vec<_>>());
+    assert_eq!(first.1, first.0[..first.1.len()]);
+    let drawn = |seed: &str| kept(&[("idle", "random"), ("seed", seed)]);
+    assert_eq!(drawn("1"), drawn("1"));
+    assert_ne!(drawn("1"), drawn("2"));
+    assert_ne!(drawn("1").0, first.0);
+    assert_eq!((drawn("1").0.len(), drawn("1").1.len()), (first.0.len(), first.1.len()));
+    // A stage that has something to choose by does not draw.
+    let by_norm = |seed| kept(&[("information", "norm"), ("idle", "random"), ("seed", seed)]);
+    assert_eq!(by_norm("1"), by_norm("2"));
+}
