@@ -78,7 +78,8 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
     }
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
     let located = args.model.locate()?;
-    let engine = args.model.load(&located)?;
+    let mut engine = args.model.load(&located)?;
+    args.tasks.speak(&mut engine, &args.model, &mut String::new());
     let blocks = engine.model().decoder().blocks();
     // Refinement reads attention: blocks without any are no candidates.
     let attends = |block: &usize| engine.model().decoder().has_attention(block - 1);

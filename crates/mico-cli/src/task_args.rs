@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use mico_data::Layout;
-use mico_engine::Engine;
+use mico_engine::{Engine, PromptStyle};
 use mico_eval::{Benchmark, BenchmarkOptions, Source, Split, TinySuite};
 use mico_model::Family;
 use mico_score::{Profile, Rules, Track};
 use mico_video::VideoOptions;
 
 use crate::failure::Failure;
+use crate::model_args::ModelArgs;
 
 /// The built-in suites.
 pub(crate) const SUITES: [&str; 1] = ["tiny"];
@@ -39,17 +40,23 @@ pub(crate) struct TaskArgs {
     pub(crate) tasks: Vec<String>,
     /// The folder with the benchmarks' files: `VLMEvalKit` TSV, LLaVA's evaluation folders or lmms-eval
     /// parquet.
-    #[arg(long, env = "MICO_DATA", value_name = "DIR")]
+    #[arg(long, env = "MICO_DATA", value_name = "DIR", conflicts_with = "suite")]
     pub(crate) data: Option<PathBuf>,
     /// The files' layout: vlmevalkit, llava, parquet or coco; whichever is there unless given.
-    #[arg(long, env = "MICO_LAYOUT", value_name = "NAME", value_parser = layout)]
+    #[arg(long, env = "MICO_LAYOUT", value_name = "NAME", value_parser = layout, conflicts_with = "suite")]
     pub(crate) layout: Option<Layout>,
     /// Whose prompts and scoring rules: llava, vlmevalkit, internvl, qwen2vl-custom, qwen3vl-custom or
     /// lmms; the paper's for the model's family unless given.
-    #[arg(long, env = "MICO_PROFILE", value_name = "NAME", value_parser = profile)]
+    #[arg(long, env = "MICO_PROFILE", value_name = "NAME", value_parser = profile, conflicts_with = "suite")]
     pub(crate) profile: Option<Profile>,
     /// A version of the scoring rules, such as `extract=2025-08` or `boxes=thousandths`.
-    #[arg(long = "rule", env = "MICO_RULE", value_name = "NAME=VALUE", value_delimiter = ',')]
+    #[arg(
+        long = "rule",
+        env = "MICO_RULE",
+        value_name = "NAME=VALUE",
+        value_delimiter = ',',
+        conflicts_with = "suite"
+    )]
     pub(crate) rules: Vec<String>,
     /// The most items per track; 250 of the built-in suite and all of a benchmark unless given.
     #[arg(long, env = "MICO_LIMIT", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
@@ -106,6 +113,20 @@ pub(crate) struct Usual {
 }
 
 impl TaskArgs {
+    /// Lets a LLaVA model be asked as LLaVA's scripts do, system sentence included, unless another style was
+    /// given; checkpoints' own templates leave that out. What decides answers, `model`, is told.
+    pub(crate) fn speak(&self, engine: &mut Engine, args: &ModelArgs, model: &mut String) {
+        let config = engine.model().config();
+        let llava = self.profile.unwrap_or_else(|| profile_of(config.family)) == Profile::Llava;
+        let own = matches!(config.family, Family::Llava | Family::LlavaNext);
+        if !self.tasks.is_empty() && llava && own && args.prompt_style.is_none() {
+            let style = PromptStyle::without_template(config);
+            engine.set_style(style);
+            model.push_str(" style=");
+            model.push_str(style.name());
+        }
+    }
+
     /// The benchmarks by name; told before a model is loaded if there is none of a name.
     pub(crate) fn tracks(&self) -> Result<Vec<Track>, Failure> {
         let mut tracks = Vec::new();

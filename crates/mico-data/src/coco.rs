@@ -138,7 +138,6 @@ impl CocoSource {
         }
         let said = expression.sentences.get(sentence).ok_or("no sentence")?;
         let mut fields = Fields::new();
-        fields.insert("question".into(), json!(said.sent));
         fields.insert("expression".into(), json!(said.sent));
         fields.insert("boxes".into(), json!(boxes));
         fields.insert("width".into(), json!(image.width));

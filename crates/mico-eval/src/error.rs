@@ -40,6 +40,9 @@ pub enum Error {
         /// The journal.
         path: PathBuf,
     },
+    /// Records cannot be written any more.
+    #[error("a record could not be written")]
+    Halted,
     /// Two records of the same key say different things.
     #[error("{track} {item}: two records of the same model, prompt and setting differ")]
     Conflict {

@@ -26,6 +26,10 @@ struct Inner {
     /// An item's fields stand in the records of all its settings; one copy serves them.
     fields: BTreeMap<(Keys, String, String), Arc<Fields>>,
     file: Option<(PathBuf, File)>,
+    /// Bytes of whole lines.
+    length: u64,
+    /// Whether a line could not be written.
+    broken: bool,
 }
 
 impl Journal {
@@ -56,6 +60,7 @@ impl Journal {
         let whole = inner.read(&path, &file)?;
         file.set_len(whole).map_err(Error::io(&path))?;
         file.seek(SeekFrom::End(0)).map_err(Error::io(&path))?;
+        inner.length = whole;
         inner.file = Some((path, file));
         Ok(Self { inner: Mutex::new(inner) })
     }
@@ -74,9 +79,10 @@ impl Journal {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether there is a record of that key.
+    /// Whether there is an answer of that key. What could not be asked is none: the picture may be there
+    /// now.
     pub fn has(&self, key: &RecordKey) -> bool {
-        self.lock().records.contains_key(key)
+        self.lock().records.get(key).is_some_and(|record| record.failure.is_none())
     }
 
     /// The number of records.
@@ -96,19 +102,35 @@ impl Journal {
 
     /// Takes a record in and writes it out at once. One that is there already must say the same.
     pub fn append(&self, record: Record) -> Result<()> {
-        let mut inner = self.lock();
+        let mut guard = self.lock();
+        let inner = &mut *guard;
         if let Some(known) = inner.records.get(&record.key) {
-            if known.answer != record.answer || known.failure != record.failure {
+            let failed = [known.failure.is_some(), record.failure.is_some()];
+            if failed == [false, false] && known.answer != record.answer {
                 return Err(Error::Conflict { track: record.track, item: record.item });
             }
-            return Ok(());
+            // An answer takes the place of a failure, and nothing else does.
+            if failed != [true, false] {
+                return Ok(());
+            }
+        }
+        if inner.broken {
+            // Another thread has told why.
+            return Err(Error::Halted);
         }
         if let Some((path, file)) = &mut inner.file {
             let mut line =
                 serde_json::to_vec(&record).map_err(|error| Error::io(path)(error.into()))?;
             line.push(b'\n');
             // One call for the whole line: a kill leaves it whole or cut, never mixed with another.
-            file.write_all(&line).map_err(Error::io(path))?;
+            if let Err(error) = file.write_all(&line) {
+                let failed = Error::io(path)(error);
+                // A line that was cut must not run into the next.
+                let _ = file.set_len(inner.length);
+                inner.broken = true;
+                return Err(failed);
+            }
+            inner.length += line.len() as u64;
         }
         inner.insert(record);
         Ok(())
@@ -117,6 +139,10 @@ impl Journal {
 
 impl Inner {
     fn insert(&mut self, mut record: Record) {
+        let answered = |known: &Record| known.failure.is_none();
+        if record.failure.is_some() && self.records.get(&record.key).is_some_and(answered) {
+            return;
+        }
         let item = (record.run.clone(), record.track.clone(), record.item.clone());
         let known = self.fields.entry(item).or_insert_with(|| Arc::clone(&record.fields));
         if *known == record.fields {

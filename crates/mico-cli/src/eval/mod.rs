@@ -147,7 +147,8 @@ fn measure(args: &AskArgs, asked: &TaskArgs, sweep: Option<&Sweep>) -> Result<()
     let settings = args.settings.settings(sweep, &engine, asked.tasks.is_empty());
     let sources = asked.sources(&engine, USUAL)?;
     let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
-    let model = format!("{hash} {}", args.model.decides());
+    let mut model = format!("{hash} {}", args.model.decides());
+    asked.speak(&mut engine, &args.model, &mut model);
     let video = asked.video()?;
     let album = args.out.as_ref().filter(|_| args.pictures > 0);
     let album = album.map(|folder| Album::open(folder, args.pictures)).transpose()?;

@@ -230,13 +230,22 @@ fn logs(folder: &Path) -> Result<Logs, Failure> {
     {
         let name = path.file_stem().map(|name| name.to_string_lossy().to_lowercase());
         let name = name.unwrap_or_default();
-        let Some(task) = TASKS.into_iter().find(|task| name.contains(task)) else { continue };
+        let Some(task) = TASKS.into_iter().find(|task| names(&name, task)) else { continue };
         if logs.insert(task, log(path, task)?).is_some() {
             let message = format!("{}: two logs of {task}", folder.display());
             return Err(Failure::failed(message));
         }
     }
     Ok(logs)
+}
+
+/// Whether a log's name has the task in it as a word of its own: `videomme` is no `mme`.
+fn names(name: &str, task: &str) -> bool {
+    let letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+    name.match_indices(task).any(|(at, _)| {
+        let (before, after) = (&name[..at], &name[at + task.len()..]);
+        !letter(before.chars().next_back()) && !letter(after.chars().next())
+    })
 }
 
 fn log(path: &Path, task: &str) -> Result<BTreeMap<String, bool>, Failure> {

@@ -112,7 +112,7 @@ impl Seed {
         let texts = [&gold.choice_a, &gold.choice_b, &gold.choice_c, &gold.choice_d];
         let options = choices(texts.into_iter().map_while(as_text));
         let answer = gold.answer.trim();
-        check_letter(answer, &options)?;
+        check_letter(answer)?;
         fields.insert("answer".into(), json!(answer));
         fields.insert("choices".into(), options);
         put(fields, "question", gold.question.clone());

@@ -78,6 +78,11 @@ impl Labels {
         Ok(Self { categories, used: BTreeMap::new() })
     }
 
+    /// Passes over the next label of a category.
+    pub(super) fn skip(&mut self, category: &str) {
+        *self.used.entry(category.to_owned()).or_default() += 1;
+    }
+
     /// The next label of a category; it must be about the same image.
     pub(super) fn next(&mut self, category: &str, image: &str) -> Result<String, String> {
         let place = self.used.entry(category.to_owned()).or_default();

@@ -141,8 +141,14 @@ impl LlavaSource {
             let value = line.get(name).and_then(as_text);
             value.ok_or_else(|| format!("'{name}' is missing or is no text"))
         };
-        let question_id = text("question_id")?;
-        let asked = Asked { question_id, image: text("image")?, text: text("text")? };
+        let asked = text("question_id").and_then(|question_id| {
+            Ok(Asked { question_id, image: text("image")?, text: text("text")? })
+        });
+        if let (Err(_), Gold::Pope(labels)) = (&asked, &mut self.gold) {
+            // The label of a line that cannot be asked belongs to no other line.
+            labels.skip(line.get("category").and_then(Value::as_str).unwrap_or(""));
+        }
+        let asked = asked?;
         let id = self.ids.unique(&asked.question_id);
         let Some(fields) = self.fields(&asked, line)? else {
             self.outside += 1;

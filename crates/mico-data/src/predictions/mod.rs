@@ -17,6 +17,9 @@ use crate::{Error, Sample};
 /// A cell this long is no text somebody predicted from but an image that was left in the table.
 const IMAGE_CELL: usize = 1 << 16;
 
+/// What a run's records call the model that prunes nothing.
+const UNPRUNED: &str = "unpruned";
+
 /// How a prediction names its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
@@ -70,7 +73,8 @@ impl Predictions {
             Form::LlavaAnswers => {
                 let id = field("question_id").unwrap_or_else(|| sample.id.clone());
                 match by_id(&id) {
-                    [only] if !sample.id.contains('#') => row(only),
+                    // MME asks twice about a picture; a lone answer belongs to the question it repeats.
+                    [only] if !sample.id.contains('#') && field("image").is_none() => row(only),
                     several => {
                         let wanted = field("prompt")?;
                         let said = |p: &&Prediction| prompt(&p.fields).as_deref() == Some(&wanted);
@@ -203,7 +207,9 @@ fn form(fields: &Fields) -> Option<Form> {
     }
 }
 
-fn gather(path: &Path, rows: Vec<Fields>) -> Result<Predictions, Error> {
+fn gather(path: &Path, mut rows: Vec<Fields>) -> Result<Predictions, Error> {
+    // Of a run's records those of the unpruned model count.
+    rows.retain(|row| row.get("setting").and_then(Value::as_str).is_none_or(|s| s == UNPRUNED));
     let first = rows.first().ok_or_else(|| Error::format(path, "no predictions"))?;
     let form = form(first).ok_or_else(|| {
         let names: Vec<&str> = first.keys().map(String::as_str).collect();

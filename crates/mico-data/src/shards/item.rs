@@ -216,7 +216,7 @@ fn multiple_choice(
         answer = letter(place).map(String::from).ok_or_else(|| format!("answer is {place}"))?;
     }
     if let Some(options) = options {
-        check_letter(&answer, &options)?;
+        check_letter(&answer)?;
         fields.insert("choices".into(), options);
     }
     fields.insert("answer".into(), json!(answer));
@@ -251,7 +251,6 @@ fn refcoco(row: &mut Row<'_>, fields: &mut Fields, label: &str, place: u64) -> R
     Ok(numbered
         .map(|(number, expression)| {
             let mut fields = fields.clone();
-            fields.insert("question".into(), json!(expression));
             fields.insert("expression".into(), json!(expression));
             let name = format!("{split}/{name}_{number}");
             Item { pixels: Some(pixels), ..Item::new(name, fields) }

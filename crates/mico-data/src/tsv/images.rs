@@ -52,18 +52,18 @@ impl Images {
         known.is_none_or(|first| first == start)
     }
 
-    /// The images of the current row of `table` and the key of the row they belong to.
+    /// The images of the current row of `table`.
     pub(crate) fn of(
         &mut self,
         table: &Table,
         key: &str,
         (index, image): (usize, usize),
-    ) -> Result<(Vec<Vec<u8>>, String), String> {
+    ) -> Result<Vec<Vec<u8>>, String> {
         let cell = table.raw(image);
         if !is_reference(cell) {
             let images = decode(cell)?;
             self.keep(key, &images);
-            return Ok((images, key.to_owned()));
+            return Ok(images);
         }
         let target = std::str::from_utf8(cell).map_err(|_| "column 'image' is not UTF-8 text")?;
         let target = index_key(target);
@@ -71,11 +71,11 @@ impl Images {
             return Err("its image is a reference to itself".into());
         }
         if let Some((_, images)) = self.cache.iter().find(|(owner, _)| *owner == target) {
-            return Ok((images.clone(), target));
+            return Ok(images.clone());
         }
         let images = self.fetch(table, &target, (index, image))?;
         self.keep(&target, &images);
-        Ok((images, target))
+        Ok(images)
     }
 
     fn keep(&mut self, key: &str, images: &[Vec<u8>]) {

@@ -10,7 +10,7 @@ use mico_score::{Fields, Track};
 use serde_json::{Value, json};
 
 use crate::error::shown;
-use crate::fields::gold_texts;
+use crate::fields::{gold_texts, picture_name};
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
 use images::Images;
@@ -80,7 +80,9 @@ impl TsvSource {
         let (visuals, owner) = match (self.image, &path) {
             (Some(image), _) => {
                 let columns = (self.index, image);
-                let (images, owner) = self.images.of(&self.table, &id, columns).map_err(fault)?;
+                let images = self.images.of(&self.table, &id, columns).map_err(fault)?;
+                // The same picture may stand in several rows.
+                let owner = images.first().map_or_else(|| id.clone(), |bytes| picture_name(bytes));
                 (images.into_iter().map(Visual::Encoded).collect(), owner)
             }
             (None, Some(path)) => (self.localised(path).map_err(fault)?, id.clone()),

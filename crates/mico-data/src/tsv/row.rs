@@ -34,6 +34,12 @@ impl<'a> Row<'a> {
         self.get(name)?.ok_or_else(|| format!("column '{name}' is empty"))
     }
 
+    /// Whether the table may hold all sets of RefCOCO.
+    fn shared(&self) -> bool {
+        let name = self.0.path().file_stem().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| ["RefCOCO", "RefCOCO_local"].contains(&&*name))
+    }
+
     /// Options by the letter that heads their column; a missing one is no option.
     fn choices(&self) -> Result<Map<String, Value>, String> {
         let mut map = Map::new();
@@ -96,7 +102,7 @@ fn plain(track: Track, row: &Row<'_>, key: &str, fields: &mut Fields) -> Result<
         _ => {
             let choices = Value::Object(row.choices()?);
             let answer = row.need("answer")?.trim();
-            check_letter(answer, &choices)?;
+            check_letter(answer)?;
             fields.insert("answer".into(), json!(answer));
             fields.insert("choices".into(), choices);
             put(fields, "data_type", row.get("data_type")?);
@@ -149,15 +155,21 @@ fn mmmu(row: &Row<'_>, fields: &mut Fields) -> Result<bool, String> {
 }
 
 fn refcoco(track: Track, row: &Row<'_>, fields: &mut Fields) -> Result<bool, String> {
+    let mut stated = false;
     for column in ["split", "category", "dataset"] {
         let Some(label) = row.get(column)? else { continue };
         let (named, split) = refcoco_split(label);
         if named.is_some_and(|named| named != track) {
             return Ok(false);
         }
+        stated |= named.is_some();
         if named.is_some() && !split.is_empty() {
             fields.insert("split".into(), json!(split));
         }
+    }
+    // A table may hold all three sets; what does not say which is RefCOCO's, or that of a table of its own.
+    if !stated && track != Track::RefCoco && row.shared() {
+        return Ok(false);
     }
     let question = row.need("question")?;
     fields.insert("expression".into(), json!(expression(question)));

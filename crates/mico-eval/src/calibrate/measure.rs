@@ -32,8 +32,8 @@ pub(super) struct Measured {
     pub(super) marks: Vec<Mark>,
 }
 
-/// Items of all sources: a fixed sample, the same on every run and machine. A source is read to its end
-/// and no more is held than what is drawn from it.
+/// Items of all sources: a fixed sample of whole pictures, the same on every run and machine. A source is
+/// read to its end and no more is held than what is drawn from it.
 pub(super) fn sample(
     run: &Run<'_>,
     options: &CalibrationOptions,
@@ -41,28 +41,47 @@ pub(super) fn sample(
 ) -> Result<Vec<Drawn>> {
     let mut items = Vec::new();
     for (number, source) in run.sources.iter().enumerate() {
-        let mut lots: Vec<BTreeMap<(u64, usize), Item>> =
-            source.tracks().iter().map(|_| BTreeMap::new()).collect();
+        let mut lots: Vec<Lots> = source.tracks().iter().map(|_| Lots::default()).collect();
         for item in source.items()? {
-            let item = match item {
-                Ok(item) => item,
-                Err(Damaged { reason, .. }) => {
-                    failed.push(reason);
-                    continue;
-                }
-            };
-            let lot = options.sample.map_or(0, |_| seed(&format!("{} {}", options.seed, item.id)));
-            let drawn = &mut lots[item.track];
-            drawn.insert((lot, item.position), item);
-            if options.sample.is_some_and(|most| drawn.len() > most) {
-                drawn.pop_last();
+            match item {
+                Ok(item) => lots[item.track].put(item, options),
+                Err(Damaged { reason, .. }) => failed.push(reason),
             }
         }
-        let mut drawn: Vec<Item> = lots.into_iter().flat_map(BTreeMap::into_values).collect();
+        let mut drawn: Vec<Item> = lots.into_iter().flat_map(Lots::into_items).collect();
         drawn.sort_by_key(|item| (item.position, item.track));
         items.extend(drawn.into_iter().map(|item| Drawn { source: number, item }));
     }
     Ok(items)
+}
+
+/// The items drawn so far, by picture: questions about one picture may count only together.
+#[derive(Default)]
+struct Lots {
+    pictures: BTreeMap<(u64, String), Vec<Item>>,
+    items: usize,
+}
+
+impl Lots {
+    /// Takes an item in if its picture is among those drawn.
+    fn put(&mut self, item: Item, options: &CalibrationOptions) {
+        let lot = options.sample.map_or(0, |_| seed(&format!("{} {}", options.seed, item.cluster)));
+        self.pictures.entry((lot, item.cluster.clone())).or_default().push(item);
+        self.items += 1;
+        let Some(most) = options.sample else { return };
+        while let Some(last) = self.pictures.last_entry() {
+            let fewer = self.items - last.get().len();
+            if fewer < most {
+                break;
+            }
+            last.remove();
+            self.items = fewer;
+        }
+    }
+
+    fn into_items(self) -> impl Iterator<Item = Item> {
+        self.pictures.into_values().flatten()
+    }
 }
 
 pub(super) fn layer(setting: &Setting) -> Option<usize> {
@@ -148,7 +167,8 @@ pub(super) fn measure(
         Ok(outcome) => outcome,
         Err(reason) => return failed(reason),
     };
-    let unpruned = spec.grade(&item.id, &item.fields, &plain.answer.text)?;
+    let fields = looks.fields(item);
+    let unpruned = spec.grade(&item.id, &fields, &plain.answer.text)?;
     let mut marks = vec![Mark { grade: unpruned.clone(), kl: 0.0 }];
     for setting in &run.settings[1..] {
         let mut forced = Forced::new(&reference);
@@ -160,7 +180,7 @@ pub(super) fn measure(
             unpruned.clone()
         } else {
             match looks.ask(item, setting, most, &mut ())? {
-                Ok(outcome) => spec.grade(&item.id, &item.fields, &outcome.answer.text)?,
+                Ok(outcome) => spec.grade(&item.id, &fields, &outcome.answer.text)?,
                 Err(reason) => return failed(reason),
             }
         };

@@ -123,15 +123,15 @@ pub fn calibrate(
     let candidate = |at: usize| {
         let kl: Vec<f64> = measured.iter().map(|each| each.marks[at].kl).collect();
         let delta: Vec<f64> = kl.iter().zip(&base).map(|(kl, base)| kl - base).collect();
-        Candidate {
+        Ok(Candidate {
             refine_layer: layer(&settings[at]),
             layer_average: swept[at].layer_average,
-            acc: table.acc(at),
+            acc: table.acc(at)?,
             kl: kl.iter().sum::<f64>() / kl.len().max(1) as f64,
             delta_kl: table.mean(&delta),
-        }
+        })
     };
-    let candidates: Vec<Candidate> = (2..settings.len()).map(candidate).collect();
+    let candidates: Vec<Candidate> = (2..settings.len()).map(candidate).collect::<Result<_>>()?;
     let most = candidates.iter().map(|each| each.acc.value).fold(0.0, f64::max);
     let tied = candidates.iter().filter(|each| most - each.acc.value < SAME);
     let ties: Vec<usize> = tied.filter_map(|each| each.refine_layer).collect();
@@ -142,8 +142,8 @@ pub fn calibrate(
         items: measured.len(),
         failed,
         tokens: options.tokens,
-        unpruned: table.acc(0),
-        stage1_only: candidate(1),
+        unpruned: table.acc(0)?,
+        stage1_only: candidate(1)?,
         candidates,
         refused,
         best,

@@ -6,6 +6,7 @@ use mico_score::Marked;
 
 use super::measure::Measured;
 use crate::acc::Mean;
+use crate::error::{Error, Result};
 use crate::run::Run;
 use crate::scoring::{TrackSpec, Values};
 use crate::stats::{RESAMPLES, Resamples};
@@ -57,7 +58,7 @@ impl<'a> Table<'a> {
         Self { tracks, values, pictures, resamples, mean, measured }
     }
 
-    pub(super) fn acc(&self, setting: usize) -> Estimate {
+    pub(super) fn acc(&self, setting: usize) -> Result<Estimate> {
         let drawn = |counts: &[u32]| {
             let values = self.tracks.iter().zip(&self.values[setting]).map(|(items, values)| {
                 let weights: Vec<u32> = items.iter().map(|&at| counts[self.pictures[at]]).collect();
@@ -66,7 +67,12 @@ impl<'a> Table<'a> {
             self.mean.acc(&values.collect::<Vec<_>>())
         };
         let ones = vec![1; self.measured.len()];
-        Estimate::drawn(drawn(&ones).unwrap_or(0.0), self.resamples.map(drawn))
+        let value = drawn(&ones).ok_or_else(|| Error::OutOfRange {
+            what: "items",
+            found: format!("{} that have no value together", self.measured.len()),
+            accepted: "more items".into(),
+        })?;
+        Ok(Estimate::drawn(value, self.resamples.map(drawn)))
     }
 
     /// The mean over items, with its interval by drawing pictures again.

@@ -8,7 +8,7 @@ use mico_engine::{
 };
 use mico_model::Family;
 use mico_model::config::VisionConfig;
-use mico_score::Segment;
+use mico_score::{Fields, Segment};
 use mico_select::schedule::DEFAULT_POOL;
 use mico_vision::layout::VisualLayout;
 use serde_json::Value;
@@ -24,6 +24,9 @@ use crate::source::Source;
 
 /// How far the realised layer average may be above the budget: what rounding can cause.
 const ROUNDING: f64 = 0.5;
+
+/// The field with width and height of what the model saw.
+pub(crate) const MODEL_INPUT: &str = "model_input";
 
 /// One source being asked.
 pub(crate) struct Asking<'a> {
@@ -92,11 +95,7 @@ impl Asking<'_> {
                     let shown = looks.shown(item);
                     album.keep(&record.key, &shown, &outcome)?;
                 }
-                if let Some(input) = looks.model_input() {
-                    let mut fields = item.fields.clone();
-                    fields.insert("model_input".into(), input);
-                    record.fields = Arc::new(fields);
-                }
+                record.fields = Arc::new(looks.fields(item));
             }
             Err(failure) => record.take(Err(failure)),
         }
@@ -261,6 +260,15 @@ impl<'a> Looks<'a> {
             }
         }
         shown
+    }
+
+    /// An item's fields with what answers in the model's own pixels are relative to.
+    pub(crate) fn fields(&self, item: &Item) -> Fields {
+        let mut fields = item.fields.clone();
+        if let Some(input) = self.model_input() {
+            fields.insert(MODEL_INPUT.to_owned(), input);
+        }
+        fields
     }
 
     /// Width and height of what the model saw, where answers may be in its pixels.

@@ -5,10 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mico_data::{Dataset, Layout, Samples};
 use mico_score::{Profile, PromptError, Rules, Segment, Track, max_new_tokens, segments};
+use serde_json::json;
 
 use super::{Items, Source};
 use crate::error::{Error, Result};
 use crate::item::{Damaged, Item};
+use crate::run::MODEL_INPUT;
 use crate::scoring::{Scoring, TrackSpec};
 
 /// Digits of the data's hash that stand in names.
@@ -47,7 +49,11 @@ impl Benchmark {
         let BenchmarkOptions { root, track, profile, rules, layout, .. } = &options;
         let dataset = match layout {
             Some(layout) => mico_data::open_as(root, *track, *layout)?,
-            None => mico_data::open(root, *track)?,
+            // A folder may hold several releases of a benchmark: the toolkit's own comes first.
+            None => match mico_data::open_as(root, *track, home(*profile)) {
+                Ok(dataset) => dataset,
+                Err(_) => mico_data::open(root, *track)?,
+            },
         };
         let mut fingerprint = dataset.fingerprint()?;
         fingerprint.truncate(FINGERPRINT);
@@ -60,6 +66,18 @@ impl Benchmark {
     fn segments(&self, item: &Item) -> std::result::Result<Vec<Segment>, PromptError> {
         let BenchmarkOptions { track, profile, .. } = self.options;
         segments(track, profile, &item.fields, item.visuals.len())
+    }
+}
+
+/// The layout in which a toolkit keeps its benchmarks.
+fn home(profile: Profile) -> Layout {
+    match profile {
+        Profile::Llava => Layout::LlavaFolder,
+        Profile::Lmms => Layout::Parquet,
+        Profile::VlmEvalKit
+        | Profile::InternVl
+        | Profile::Qwen2VlCustom
+        | Profile::Qwen3VlCustom => Layout::VlmEvalKit,
     }
 }
 
@@ -135,7 +153,10 @@ impl Iterator for Reading<'_> {
         if let Err(error) = self.benchmark.segments(&item) {
             return Some(Err(damaged(format!("{}: {error}", item.id))));
         }
-        if let Err(error) = spec.grade(&item.id, &item.fields, "") {
+        // What the model will see is not known yet; any size will do.
+        let mut fields = item.fields.clone();
+        fields.insert(MODEL_INPUT.to_owned(), json!([1, 1]));
+        if let Err(error) = spec.grade(&item.id, &fields, "") {
             return Some(Err(damaged(error.to_string())));
         }
         self.position += 1;

@@ -14,17 +14,23 @@ const SEED: u64 = 0x626f_6f74;
 pub struct Resamples {
     clusters: usize,
     draws: usize,
+    source: u64,
 }
 
 impl Resamples {
     /// Draws for that many clusters.
     pub fn new(clusters: usize, draws: usize) -> Self {
-        Self { clusters, draws }
+        Self { clusters, draws, source: 0 }
+    }
+
+    /// Draws of another source's pictures, which have nothing to do with the first's.
+    pub fn of_source(self, source: usize) -> Self {
+        Self { source: source as u64, ..self }
     }
 
     /// How often each cluster occurs in a draw.
     pub fn row(&self, draw: usize) -> Vec<u32> {
-        let mut rng = Rng::keyed(&[SEED, self.clusters as u64, draw as u64]);
+        let mut rng = Rng::keyed(&[SEED ^ (self.source << 32), self.clusters as u64, draw as u64]);
         let mut row = vec![0_u32; self.clusters];
         for _ in 0..self.clusters {
             row[rng.below(self.clusters)] += 1;
@@ -73,6 +79,7 @@ mod tests {
         let sums = || Resamples::new(7, 20).map(|counts| Some(f64::from(counts[0])));
         assert_eq!(sums(), sums());
         assert_ne!(Resamples::new(7, 20).row(0), Resamples::new(7, 20).row(1));
+        assert_ne!(Resamples::new(7, 20).row(0), Resamples::new(7, 20).of_source(1).row(0));
         assert_eq!(interval(Vec::new()), None);
         assert_eq!(interval(vec![3.0]), Some((3.0, 3.0)));
     }

@@ -45,7 +45,10 @@ impl<'a> Draws<'a> {
         let drawn = (0..draws).into_par_iter().map(|draw| {
             let rows: Vec<Vec<u32>> = sources
                 .iter()
-                .map(|&clusters| Resamples::new(clusters, RESAMPLES).row(draw))
+                .enumerate()
+                .map(|(source, &clusters)| {
+                    Resamples::new(clusters, RESAMPLES).of_source(source).row(draw)
+                })
                 .collect();
             let weights = columns.iter().map(|column| {
                 let row = &rows[column.source];

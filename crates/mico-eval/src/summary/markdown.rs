@@ -62,6 +62,13 @@ impl Summary {
         if !scored.is_empty() {
             remarks.push(format!("scored: {}", scored.join(", ")));
         }
+        if !self.finished {
+            remarks.push("**not finished**: items or parts of the run are missing".to_owned());
+        }
+        if !self.limited.is_empty() {
+            let tracks = self.limited.join(", ");
+            remarks.push(format!("of {tracks} only the first rows were asked: circular groups and subtasks are not complete, so values are not comparable"));
+        }
         if !self.acc_missing.is_empty() {
             remarks.push(format!("no Acc: it needs {}", self.acc_missing.join(", ")));
         }

@@ -7,6 +7,7 @@ mod draws;
 mod markdown;
 mod paper;
 
+use mico_score::Track;
 use serde::Serialize;
 
 use crate::error::Result;
@@ -114,12 +115,16 @@ pub struct Summary {
     pub suite: String,
     /// Which part of it.
     pub shard: Shard,
+    /// Whether every item of every part was asked.
+    pub finished: bool,
     /// Items per setting.
     pub items: usize,
     /// Pictures.
     pub pictures: usize,
     /// The rule of each track.
     pub rules: Vec<(String, String)>,
+    /// Tracks whose values need all rows and were given some.
+    pub limited: Vec<String>,
     /// Why there is no Acc, if there is none.
     pub acc_missing: Vec<String>,
     /// What always giving the most frequent answer to a question's form would score, on the generated
@@ -166,9 +171,11 @@ impl Summary {
         Ok(Self {
             suite: sources.join("; "),
             shard: manifest.shard,
+            finished: manifest.finished,
             items: columns.iter().map(|column| column.items.len()).sum(),
             pictures: draws.clusters(),
             rules: columns.iter().map(|c| (c.spec.name.clone(), c.spec.rule())).collect(),
+            limited: limited(manifest, &columns),
             acc_missing: draws.missing(),
             chance: columns.iter().filter_map(chance::of).collect(),
             rows: complete
@@ -188,4 +195,15 @@ impl Summary {
     pub fn unpruned(&self) -> Option<&Row> {
         self.rows.iter().find(|row| row.setting == Setting::Unpruned.label())
     }
+}
+
+/// Tracks that were cut by the limit and whose rows count only together.
+fn limited(manifest: &Manifest, columns: &[Column]) -> Vec<String> {
+    let together = |column: &&Column| {
+        let track = column.spec.benchmark();
+        let grouped = [Track::Mme, Track::MmbenchEn, Track::MmbenchCn, Track::HallusionBench];
+        track.is_some_and(|track| grouped.contains(&track))
+            && manifest.limit.is_some_and(|limit| column.items.len() >= limit)
+    };
+    columns.iter().filter(together).map(|column| column.spec.name.clone()).collect()
 }

@@ -169,6 +169,9 @@ impl Entry {
                         for switches in switches {
                             let label = self.label.as_ref().map(|label| {
                                 let mut label = label.clone();
+                                if self.methods.len() > 1 {
+                                    let _ = write!(label, " {method}");
+                                }
                                 if let (Some(layer), true) = (refine_layer, layers.len() > 1) {
                                     let _ = write!(label, " K={layer}");
                                 }

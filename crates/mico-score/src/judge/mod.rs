@@ -45,6 +45,7 @@ impl Judge {
     /// Judges one answer to the question with those fields.
     pub fn grade(&self, fields: &Fields, prediction: &str) -> Result<Grade, JudgeError> {
         let rule = Rule::of(self).ok_or(JudgeError::NoRule(self.track))?;
+        let prediction = answer_of(prediction);
         let prediction = match self.profile {
             // lmms-eval trims an answer before any of its rules sees it.
             Profile::Lmms => strip(prediction),
@@ -58,6 +59,14 @@ impl Judge {
     fn through_file(&self, rule: Rule) -> bool {
         self.rules.predictions == Predictions::File
             && rule.name(&self.rules).starts_with("vlmevalkit.")
+    }
+}
+
+/// What a model that thinks aloud says after that.
+fn answer_of(prediction: &str) -> &str {
+    match prediction.rsplit_once("</think>") {
+        Some((_, answer)) => strip(answer),
+        None => prediction,
     }
 }
 

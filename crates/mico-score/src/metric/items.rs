@@ -96,6 +96,17 @@ impl<'a> Items<'a> {
         Formula::F1(self.places.iter().map(call).collect())
     }
 
+    /// The same, where every answer is read as one or the other: what was not, was never given, and is the
+    /// wrong one.
+    pub(super) fn strict_f1(&self) -> Formula {
+        let call = |&item: &usize| {
+            let (marked, truth) = (&self.marked[item], is_yes(&self.marked[item]));
+            let said = if marked.grade.reading.is_none() { !truth } else { said_yes(marked) };
+            Call { item, said, truth }
+        };
+        Formula::F1(self.places.iter().map(call).collect())
+    }
+
     /// As a group in which all must be right.
     pub(super) fn group(&self) -> Group {
         let right = self.places.iter().all(|&place| self.marked[place].grade.score >= 1.0);

@@ -105,7 +105,7 @@ fn pope(kind: Kind, items: &Items) -> (Formula, Vec<Named>) {
         parts.push((format!("{name} yes ratio"), share(of)));
     }
     let value = match kind {
-        Kind::PopeF1 => Formula::Average(categories.values().map(Items::f1).collect()),
+        Kind::PopeF1 => Formula::Average(categories.values().map(Items::strict_f1).collect()),
         _ => every.mean(),
     };
     (value, parts)
