@@ -88,7 +88,12 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
     let benchmark = !args.tasks.tasks.is_empty();
     // Of a benchmark a sample is drawn from all of it: many are sorted by category.
     let whole = TaskArgs { limit: args.tasks.limit.filter(|_| !benchmark), ..args.tasks.clone() };
-    let sources = whole.sources(&engine, USUAL)?;
+    let sources = whole.sources(&engine, &args.model, USUAL)?;
+    if let [one] = &sources[..]
+        && let Some(limits) = one.limits()
+    {
+        engine.set_limits(limits)?;
+    }
     let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
     let sample = benchmark.then(|| args.tasks.limit.unwrap_or(SAMPLE));
     let seed = args.tasks.seed.into();

@@ -110,6 +110,14 @@ impl ModelArgs {
         format!("{quantize:?} {dtype:?} {prompt_style:?} {switches:?} {limits:?}")
     }
 
+    /// Whether anything is said about the sizes of images.
+    pub(crate) fn says_sizes(&self) -> bool {
+        let named = |switch: &String| {
+            switch.trim().to_lowercase().replace('-', "_").starts_with("image_limits")
+        };
+        self.limits.limits() != ImageLimits::default() || self.switches.iter().any(named)
+    }
+
     /// Finds the model.
     pub(crate) fn locate(&self) -> Result<Located, Failure> {
         let embedded = self.model == mico_tiny::NAME;

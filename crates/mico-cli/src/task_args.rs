@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use mico_data::Layout;
-use mico_engine::{Engine, PromptStyle};
+use mico_engine::{Engine, ImageLimits, PromptStyle};
 use mico_eval::{Benchmark, BenchmarkOptions, Source, Split, TinySuite};
 use mico_model::Family;
 use mico_score::{Profile, Rules, Track};
@@ -166,6 +166,7 @@ impl TaskArgs {
     pub(crate) fn sources(
         &self,
         engine: &Engine,
+        args: &ModelArgs,
         usual: Usual,
     ) -> Result<Vec<Box<dyn Source>>, Failure> {
         let limit = self.most(usual);
@@ -183,7 +184,8 @@ impl TaskArgs {
                 return Err(Failure::misused("--tasks needs --data DIR"));
             };
             let layout = self.layout;
-            let options = BenchmarkOptions { root, track, profile, rules, limit, layout };
+            let limits = if args.says_sizes() { None } else { limits_of(family, track) };
+            let options = BenchmarkOptions { root, track, profile, rules, limit, layout, limits };
             sources.push(Box::new(Benchmark::open(options)?));
         }
         Ok(sources)
@@ -197,6 +199,32 @@ fn profile_of(family: Family) -> Profile {
         Family::Qwen25Vl | Family::Qwen3Vl | Family::Qwen35 => Profile::VlmEvalKit,
         Family::InternVl => Profile::InternVl,
         Family::LlavaVideo => Profile::Lmms,
+    }
+}
+
+/// How large pictures become in the paper's evaluation, where the toolkits set that themselves.
+fn limits_of(family: Family, track: Track) -> Option<ImageLimits> {
+    let patch = 28 * 28;
+    let none = ImageLimits::default();
+    match (family, track) {
+        (Family::InternVl, _) => {
+            let tiles = match track {
+                Track::ChartQa | Track::Mmmu => 12,
+                Track::DocVqa => 18,
+                Track::OcrBench => 24,
+                _ => 6,
+            };
+            Some(ImageLimits { max_tiles: Some(tiles), ..none })
+        }
+        (Family::Qwen25Vl, _) => {
+            let least = if track == Track::OcrBench { 10 * 10 } else { 1280 };
+            let (min_pixels, max_pixels) = (Some(least * patch), Some(16_384 * patch));
+            Some(ImageLimits { min_pixels, max_pixels, ..none })
+        }
+        (Family::Qwen3Vl | Family::Qwen35, Track::OcrBench) => {
+            Some(ImageLimits { min_pixels: Some(10 * 10 * 32 * 32), ..none })
+        }
+        _ => None,
     }
 }
 

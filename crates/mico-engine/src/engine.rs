@@ -177,6 +177,11 @@ impl Engine {
         Ok(())
     }
 
+    /// The limits on image sizes.
+    pub fn limits(&self) -> ImageLimits {
+        self.limits
+    }
+
     fn preprocessor(&self, switches: &Switches, limits: &ImageLimits) -> Result<Preprocessor> {
         Preprocessor::new(self.model.config(), &self.preprocessing, switches, limits)
     }

@@ -145,7 +145,7 @@ fn measure(args: &AskArgs, asked: &TaskArgs, sweep: Option<&Sweep>) -> Result<()
         hash = format!("{hash} {}", fingerprint(tower.into())?);
     }
     let settings = args.settings.settings(sweep, &engine, asked.tasks.is_empty());
-    let sources = asked.sources(&engine, USUAL)?;
+    let sources = asked.sources(&engine, &args.model, USUAL)?;
     let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
     let mut model = format!("{hash} {}", args.model.decides());
     asked.speak(&mut engine, &args.model, &mut model);
@@ -158,14 +158,11 @@ fn measure(args: &AskArgs, asked: &TaskArgs, sweep: Option<&Sweep>) -> Result<()
     manifest.limit = asked.most(USUAL);
     save(args.out.as_deref(), &manifest)?;
     let bar = Bar::new("answers");
-    let met = run_switched(
-        &mut engine,
-        |engine, settings| {
-            let run = plan.run(engine, settings);
+    let met =
+        run_switched(&mut engine, &sources, &manifest.settings, |engine, sources, settings| {
+            let run = Run { sources, ..plan.run(engine, settings) };
             mico_eval::run(&run, &journal, &|done, total| bar.count(done, total))
-        },
-        &manifest.settings,
-    )?;
+        })?;
     drop(bar);
     manifest.damaged = met.damaged;
     for (asked, dropped) in manifest.asked.iter_mut().zip(met.dropped) {

@@ -158,13 +158,14 @@ pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<
     Ok(finished)
 }
 
-/// The same with the engine's switches set as each setting wants them.
-pub fn run_switched(
+/// A run with the engine's switches set as each setting wants them, and its limits as each source does.
+pub fn run_switched<'s>(
     engine: &mut Engine,
-    run: impl for<'e> Fn(&'e Engine, &[Setting]) -> Result<Finished>,
+    sources: &[&'s dyn Source],
     settings: &[Setting],
+    run: impl for<'e> Fn(&'e Engine, &'e [&'s dyn Source], &'e [Setting]) -> Result<Finished>,
 ) -> Result<Finished> {
-    let base = *engine.switches();
+    let (switches, limits) = (*engine.switches(), engine.limits());
     let mut groups: Vec<(&str, Vec<Setting>)> = Vec::new();
     for setting in settings {
         match groups.iter_mut().find(|(switches, _)| *switches == setting.switches()) {
@@ -173,16 +174,20 @@ pub fn run_switched(
         }
     }
     let mut finished = Finished::default();
-    for (at, (switches, group)) in groups.iter().enumerate() {
-        engine.set_switches(switched(base, switches)?)?;
-        let result = run(engine, group);
-        engine.set_switches(base)?;
-        let met = result?;
-        if at == 0 {
-            // Every group meets the same rows.
-            finished = met;
+    for (at, (pairs, group)) in groups.iter().enumerate() {
+        engine.set_switches(switched(switches, pairs)?)?;
+        for alike in sources.chunk_by(|one, other| one.limits() == other.limits()) {
+            engine.set_limits(alike[0].limits().unwrap_or(limits))?;
+            let met = run(engine, alike, group)?;
+            // Every group of settings meets the same rows.
+            if at == 0 {
+                finished.damaged.extend(met.damaged);
+                finished.dropped.extend(met.dropped);
+            }
         }
+        engine.set_limits(limits)?;
     }
+    engine.set_switches(switches)?;
     Ok(finished)
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mico_data::{Dataset, Layout, Samples};
+use mico_engine::ImageLimits;
 use mico_score::{Profile, PromptError, Rules, Segment, Track, max_new_tokens, segments};
 use serde_json::json;
 
@@ -31,6 +32,8 @@ pub struct BenchmarkOptions {
     pub limit: Option<usize>,
     /// The files' layout; whichever is there unless given.
     pub layout: Option<Layout>,
+    /// How large its pictures may become; as the engine has it unless given.
+    pub limits: Option<ImageLimits>,
 }
 
 /// One track, read from its files again whenever its items are asked for.
@@ -69,6 +72,20 @@ impl Benchmark {
     }
 }
 
+/// Limits in words.
+fn sizes(limits: &ImageLimits) -> String {
+    let ImageLimits { min_pixels, max_pixels, max_tiles } = limits;
+    let tiles = max_tiles.map(u64::from);
+    [
+        (min_pixels, "at least", "pixels"),
+        (max_pixels, "at most", "pixels"),
+        (&tiles, "at most", "tiles"),
+    ]
+    .iter()
+    .filter_map(|(limit, which, what)| Some(format!(", {which} {} {what}", (**limit)?)))
+    .collect()
+}
+
 /// The layout in which a toolkit keeps its benchmarks.
 fn home(profile: Profile) -> Layout {
     match profile {
@@ -85,7 +102,8 @@ impl Source for Benchmark {
     fn name(&self) -> String {
         let BenchmarkOptions { track, profile, .. } = &self.options;
         let (layout, profile) = (self.dataset.layout, profile.name());
-        format!("{track} ({layout} files {}, {profile} prompts)", self.fingerprint)
+        let sizes = self.options.limits.map_or_else(String::new, |limits| sizes(&limits));
+        format!("{track} ({layout} files {}, {profile} prompts{sizes})", self.fingerprint)
     }
 
     fn tracks(&self) -> &[TrackSpec] {
@@ -109,6 +127,10 @@ impl Source for Benchmark {
 
     fn max_new_tokens(&self) -> usize {
         max_new_tokens(self.options.track, self.options.profile)
+    }
+
+    fn limits(&self) -> Option<ImageLimits> {
+        self.options.limits
     }
 
     fn dropped(&self) -> usize {

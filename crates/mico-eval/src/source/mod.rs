@@ -6,6 +6,7 @@ mod tiny;
 pub use benchmark::{Benchmark, BenchmarkOptions};
 pub use tiny::TinySuite;
 
+use mico_engine::ImageLimits;
 use mico_score::Segment;
 
 use crate::error::Result;
@@ -34,6 +35,11 @@ pub trait Source: Sync {
 
     /// The longest answer.
     fn max_new_tokens(&self) -> usize;
+
+    /// How large its pictures may become, where it says; else as the engine has it.
+    fn limits(&self) -> Option<ImageLimits> {
+        None
+    }
 
     /// Rows that the benchmark's own rules leave out, seen so far.
     fn dropped(&self) -> usize {
