@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use mico_eval::html::{Chapter, Picture, report};
-use mico_eval::{Album, Journal, Manifest, PICTURES, RecordKey};
+use mico_eval::{Album, Journal, MANIFEST, Manifest, PICTURES, RECORDS, RecordKey};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -64,7 +64,10 @@ impl Read {
     fn picture(&self, key: &RecordKey) -> Option<Vec<u8>> {
         let file = Album::file(&self.folder, key);
         let listed = file.file_name().is_some_and(|name| self.pictures.contains(name));
-        listed.then(|| std::fs::read(&file).ok()).flatten()
+        // A pipe would never end.
+        let readable =
+            listed && std::fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
+        readable.then(|| std::fs::read(&file).ok()).flatten()
     }
 }
 
@@ -74,6 +77,12 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let out = args.out.clone().unwrap_or_else(|| folder.join(NAME));
     let read: Vec<Read> =
         args.folders.iter().map(|folder| Read::open(folder)).collect::<Result<_, _>>()?;
+    let own = [MANIFEST, RECORDS, "summary.json", "summary.md", "table.tex", "table.csv"];
+    if out.file_name().is_some_and(|name| own.iter().any(|own| name == *own)) {
+        let message =
+            format!("--out {} is a file of a run's own, accepted: another name", out.display());
+        return Err(Failure::misused(message));
+    }
     files::check("--out", &out)?;
     let pictures: Vec<Box<Picture<'_>>> = read
         .iter()

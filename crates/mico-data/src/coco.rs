@@ -10,7 +10,6 @@ use mico_score::{Fields, Track};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::error::shown;
 use crate::json;
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
@@ -148,10 +147,9 @@ impl CocoSource {
             .into_iter()
             .flatten()
             .flat_map(|name| self.folders.iter().map(move |folder| folder.join(name)));
-        let path = places.find(|place| place.is_file()).ok_or_else(|| {
-            let first = self.folders.first().map(|f| f.join(&image.file_name));
-            format!("no image file {}", shown(&first.unwrap_or_default()))
-        })?;
+        let path = places.find(|place| place.is_file()).unwrap_or_else(|| {
+            self.folders.first().map(|folder| folder.join(&image.file_name)).unwrap_or_default()
+        });
         let (id, cluster) = (name(expression, sentence), expression.image_id.to_string());
         Ok(Sample { id, cluster, fields, visuals: vec![Visual::File(path)] })
     }

@@ -106,7 +106,7 @@ impl Journal {
         let inner = &mut *guard;
         if let Some(known) = inner.records.get(&record.key) {
             let failed = [known.failure.is_some(), record.failure.is_some()];
-            if failed == [false, false] && known.answer != record.answer {
+            if known.contradicts(&record) {
                 return Err(Error::Conflict { track: record.track, item: record.item });
             }
             // An answer takes the place of a failure, and nothing else does.
@@ -173,6 +173,16 @@ impl Inner {
                 line: number,
                 message: error.to_string(),
             })?;
+            let known = self.records.get(&record.key);
+            if known.is_some_and(|known| known.contradicts(&record)) {
+                return Err(Error::Journal {
+                    path: path.to_path_buf(),
+                    line: number,
+                    message:
+                        "another answer of the same model, prompt and setting stands before it"
+                            .into(),
+                });
+            }
             self.insert(record);
         }
     }

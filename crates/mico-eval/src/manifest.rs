@@ -26,6 +26,9 @@ pub struct Asked {
     /// Rows that the benchmark's own rules leave out.
     #[serde(default)]
     pub dropped: usize,
+    /// Items of each track that were asked; empty while a run is under way.
+    #[serde(default)]
+    pub items: Vec<usize>,
 }
 
 /// A setting that cannot be run.

@@ -7,6 +7,7 @@ use crate::error::{Error, Result};
 use crate::journal::Journal;
 use crate::manifest::{Asked, Manifest};
 use crate::shard::Shard;
+use crate::summary::gather;
 
 /// Reads the parts in `folders`, puts their records into `journal` and says what the whole is. Parts
 /// must be of the same run; one that is missing or was not finished is an error unless `partial`.
@@ -21,7 +22,7 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
                 "the run was not finished, accepted: --resume it, or --partial".into(),
             ));
         }
-        parts.insert(part.shard);
+        let again = !parts.insert(part.shard);
         for record in Journal::read(folder)?.records() {
             journal.append(record)?;
         }
@@ -31,7 +32,7 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
                 whole.matches(&part).map_err(|what| {
                     apart(format!("is of another run than {}: {what} differ", folders[0].display()))
                 })?;
-                take(whole, part);
+                take(whole, part, again);
             }
         }
     }
@@ -46,11 +47,33 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
         let path = folders.first().map_or_else(|| Path::new(".").to_owned(), Clone::clone);
         return Err(Error::Apart { path, reason });
     }
-    whole.finished = missing.is_empty() && whole.finished;
+    let lacking = lacking(&whole, journal)?;
+    if let (Some(reason), false) = (&lacking, partial) {
+        let path = folders.first().map_or_else(|| Path::new(".").to_owned(), Clone::clone);
+        return Err(Error::Apart { path, reason: reason.clone() });
+    }
+    whole.finished = missing.is_empty() && whole.finished && lacking.is_none();
     if missing.is_empty() {
         whole.shard = Shard::default();
     }
     Ok(whole)
+}
+
+/// What records there should be and are not, if any.
+fn lacking(manifest: &Manifest, journal: &Journal) -> Result<Option<String>> {
+    let columns = gather(manifest, journal)?;
+    let expected = manifest.asked.iter().flat_map(|asked| {
+        let known = asked.items.iter().copied().map(Some);
+        known.chain(std::iter::repeat(None)).take(asked.tracks.len())
+    });
+    let short = columns.iter().zip(expected).find_map(|(column, expected)| {
+        let (found, expected) = (column.items.len(), expected?);
+        let name = &column.spec.name;
+        (found < expected).then(|| {
+            format!("{found} of {expected} {name} items have records, accepted: all, or --partial")
+        })
+    });
+    Ok(short)
 }
 
 /// Parts that cover no item of each other and are not there.
@@ -62,14 +85,18 @@ fn missing(parts: &BTreeSet<Shard>) -> Vec<Shard> {
     first.all().filter(|shard| !parts.contains(shard)).collect()
 }
 
-fn take(whole: &mut Manifest, part: Manifest) {
+fn take(whole: &mut Manifest, part: Manifest, again: bool) {
     for damaged in part.damaged {
         if !whole.damaged.contains(&damaged) {
             whole.damaged.push(damaged);
         }
     }
-    for (Asked { dropped, .. }, other) in whole.asked.iter_mut().zip(&part.asked) {
+    for (Asked { dropped, items, .. }, other) in whole.asked.iter_mut().zip(&part.asked) {
         *dropped = (*dropped).max(other.dropped);
+        // A part that comes twice adds nothing.
+        for (own, more) in items.iter_mut().zip(&other.items).filter(|_| !again) {
+            *own += more;
+        }
     }
     whole.finished &= part.finished;
 }

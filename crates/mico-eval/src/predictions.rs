@@ -80,6 +80,7 @@ pub fn join(dataset: &Dataset, spec: &TrackSpec, predictions: &Predictions) -> R
         tracks: vec![spec.clone()],
         run: keys,
         dropped: usize::try_from(samples.dropped()).unwrap_or(usize::MAX),
+        items: vec![journal.len()],
     };
     let manifest = Manifest {
         title: String::new(),

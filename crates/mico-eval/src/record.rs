@@ -108,6 +108,11 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether it answers the same in another way.
+    pub(crate) fn contradicts(&self, other: &Self) -> bool {
+        self.failure.is_none() && other.failure.is_none() && self.answer != other.answer
+    }
+
     /// Takes an answer in; without one it says what stood in the way.
     pub(crate) fn take(&mut self, outcome: std::result::Result<&Outcome, String>) {
         let outcome = match outcome {

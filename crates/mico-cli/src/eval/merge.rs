@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::FalseyValueParser;
-use mico_eval::{Album, Journal};
+use mico_eval::{Album, Journal, MANIFEST, RECORDS};
 
 use super::{save, tell};
 use crate::failure::Failure;
+use crate::files;
 
 /// Put the parts of a run together and score them as one.
 #[derive(Debug, Args)]
@@ -31,8 +32,20 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     let whole = Journal::in_memory();
     let manifest = mico_eval::merge(&args.folders, &whole, args.partial)?;
     if let Some(folder) = &args.out {
-        let journal = Journal::open(folder, false)?;
-        whole.records().into_iter().try_for_each(|record| journal.append(record))?;
+        // The manifest is written after the records: without it a folder is what an interruption left.
+        if folder.join(MANIFEST).exists() {
+            let message =
+                format!("--out {} holds a run, accepted: another folder", folder.display());
+            return Err(Failure::misused(message));
+        }
+        std::fs::create_dir_all(folder)
+            .map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
+        let mut lines = Vec::new();
+        for record in whole.records() {
+            serde_json::to_writer(&mut lines, &record).map_err(Failure::failed)?;
+            lines.push(b'\n');
+        }
+        files::write("--out", &folder.join(RECORDS), &lines)?;
         Album::collect(&args.folders, folder)?;
     }
     save(args.out.as_deref(), &manifest)?;

@@ -165,8 +165,18 @@ fn measure(args: &AskArgs, asked: &TaskArgs, sweep: Option<&Sweep>) -> Result<()
         })?;
     drop(bar);
     manifest.damaged = met.damaged;
-    for (asked, dropped) in manifest.asked.iter_mut().zip(met.dropped) {
-        asked.dropped = dropped;
+    for (asked, (dropped, items)) in
+        manifest.asked.iter_mut().zip(met.dropped.into_iter().zip(met.items))
+    {
+        (asked.dropped, asked.items) = (dropped, items);
+    }
+    let bare = manifest.asked.iter().find(|asked| asked.items.iter().sum::<usize>() == 0);
+    if let (Some(bare), true) = (bare, manifest.shard.is_whole()) {
+        let first = manifest
+            .damaged
+            .first()
+            .map_or_else(String::new, |first| format!(": {}", first.reason));
+        return Err(Failure::failed(format!("{} has no item to ask{first}", bare.source)));
     }
     manifest.finished = true;
     save(args.out.as_deref(), &manifest)?;

@@ -236,6 +236,14 @@ fn logs(folder: &Path) -> Result<Logs, Failure> {
             return Err(Failure::failed(message));
         }
     }
+    if logs.is_empty() {
+        let message = format!(
+            "{}: no logs, accepted: jsonl files named by {}",
+            folder.display(),
+            TASKS.join(", ")
+        );
+        return Err(Failure::failed(message));
+    }
     Ok(logs)
 }
 
@@ -264,7 +272,9 @@ fn log(path: &Path, task: &str) -> Result<BTreeMap<String, bool>, Failure> {
             Some(Value::Number(id)) => id.to_string(),
             _ => return Err(failed(format!("line {number}: no doc_id"))),
         };
-        answers.insert(id, vtc::correct(task, &record));
+        if answers.insert(id.clone(), vtc::correct(task, &record)).is_some() {
+            return Err(failed(format!("line {number}: a second record of document {id}")));
+        }
     }
     Ok(answers)
 }

@@ -8,7 +8,6 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::Folder;
-use crate::error::shown;
 use crate::fields::{choices, letter, put};
 use crate::json::{self, as_text};
 use crate::samples::{Source, Step};
@@ -98,16 +97,15 @@ impl Science {
         Ok(fields)
     }
 
-    fn image(&self, id: &str, name: &str) -> Result<PathBuf, String> {
+    fn image(&self, id: &str, name: &str) -> PathBuf {
         for folder in &self.folders {
             for place in [folder.join(name), folder.join(id).join(name)] {
                 if place.is_file() {
-                    return Ok(place);
+                    return place;
                 }
             }
         }
-        let first = self.folders.first().map(|folder| folder.join(name)).unwrap_or_default();
-        Err(format!("no image file {}", shown(&first)))
+        self.folders.first().map(|folder| folder.join(name)).unwrap_or_default()
     }
 
     fn record(
@@ -128,7 +126,7 @@ impl Science {
         if !wanted(&id) {
             return Ok(Some(Step::Skipped));
         }
-        let visuals = vec![Visual::File(self.image(&id, image)?)];
+        let visuals = vec![Visual::File(self.image(&id, image))];
         Ok(Some(Step::Sample(Box::new(Sample { cluster: id.clone(), id, fields, visuals }))))
     }
 }

@@ -12,7 +12,7 @@ use super::item::{self, Item, Seen};
 use super::row::{Failure, Row, Stored};
 use super::size::size;
 use super::{Shards, label, video};
-use crate::error::{excerpt, shown};
+use crate::error::excerpt;
 use crate::fields::picture_name;
 use crate::ids::Ids;
 use crate::samples::{Source, Step};
@@ -78,7 +78,7 @@ impl ShardSource {
                 None => Err("no table of images".into()),
             },
             Seen::Video { name, folder } => {
-                Ok(vec![Visual::Video(video::find(&self.dir, name, *folder)?)])
+                Ok(vec![Visual::Video(video::find(&self.dir, name, *folder))])
             }
             Seen::Columns(columns) => {
                 let Some(cursor) = &mut self.cursor else { return Err("no file is open".into()) };
@@ -166,8 +166,11 @@ fn visual(dir: &Path, picture: Stored) -> Result<Visual, String> {
         (None, path) => {
             let name = path.unwrap_or_default();
             let mut places = ["", "images"].iter().map(|folder| dir.join(folder).join(&name));
-            let found = places.find(|place| place.is_file()).map(Visual::File);
-            found.ok_or_else(|| format!("no image file {}", shown(&dir.join(&name))))
+            if name.is_empty() {
+                return Err("no image".to_owned());
+            }
+            let found = places.find(|place| place.is_file());
+            Ok(Visual::File(found.unwrap_or_else(|| dir.join(&name))))
         }
     }
 }

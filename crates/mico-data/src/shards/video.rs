@@ -7,7 +7,6 @@ use serde_json::json;
 
 use super::item::{Item, Seen};
 use super::row::{Failure, Row};
-use crate::error::shown;
 use crate::fields::put;
 
 /// Folders of videos, relative to the set's own.
@@ -108,8 +107,9 @@ fn put_options(row: &mut Row<'_>, fields: &mut Fields) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The video called `name` in a set's folder: a file, or a folder of frames.
-pub(super) fn find(dir: &Path, name: &str, folder: Option<&str>) -> Result<PathBuf, String> {
+/// The video called `name` in a set's folder: a file, or a folder of frames; where it should be if it is not
+/// there.
+pub(super) fn find(dir: &Path, name: &str, folder: Option<&str>) -> PathBuf {
     for base in FOLDERS {
         let base = dir.join(base);
         let inner = folder.map(|folder| base.join(folder));
@@ -117,10 +117,10 @@ pub(super) fn find(dir: &Path, name: &str, folder: Option<&str>) -> Result<PathB
             for ending in ENDINGS {
                 let path = place.join(format!("{name}{ending}"));
                 if !name.is_empty() && (path.is_file() || (ending.is_empty() && path.is_dir())) {
-                    return Ok(path);
+                    return path;
                 }
             }
         }
     }
-    Err(format!("no video {}", shown(&dir.join("videos").join(name))))
+    dir.join("videos").join(name)
 }

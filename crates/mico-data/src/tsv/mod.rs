@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use mico_score::{Fields, Track};
 use serde_json::{Value, json};
 
-use crate::error::shown;
 use crate::fields::{gold_texts, picture_name};
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
@@ -85,7 +84,7 @@ impl TsvSource {
                 let owner = images.first().map_or_else(|| id.clone(), |bytes| picture_name(bytes));
                 (images.into_iter().map(Visual::Encoded).collect(), owner)
             }
-            (None, Some(path)) => (self.localised(path).map_err(fault)?, id.clone()),
+            (None, Some(path)) => (self.localised(path), id.clone()),
             (None, None) => {
                 self.dropped += 1;
                 return Ok(None);
@@ -99,15 +98,16 @@ impl TsvSource {
         Ok(Some(Step::Sample(Box::new(Sample { id, cluster, fields, visuals }))))
     }
 
-    /// Files named by `image_path`: absolute, or relative to the benchmark's image folder.
-    fn localised(&self, cell: &str) -> Result<Vec<Visual>, String> {
+    /// Files named by `image_path`: absolute, or relative to the benchmark's image folder. One that is not
+    /// there is named all the same: its question was asked of others.
+    fn localised(&self, cell: &str) -> Vec<Visual> {
         gold_texts(cell)
             .iter()
             .map(|name| {
                 let mut places = self.folders.iter().map(|folder| folder.join(name));
                 let found = places.find(|place| place.is_file());
                 let first = || self.folders.first().map(|f| f.join(name)).unwrap_or_default();
-                found.map(Visual::File).ok_or_else(|| format!("no image file {}", shown(&first())))
+                Visual::File(found.unwrap_or_else(first))
             })
             .collect()
     }

@@ -112,9 +112,14 @@ pub(super) fn feasible(
     });
     let all = [Setting::Unpruned, Setting::pruned(STAGE1_ONLY, tokens)].into_iter().chain(refined);
     let (mut swept, mut refused) = (Vec::new(), Refused::new());
-    let Some(Drawn { source, item: first }) = items.first() else {
-        let accepted = "at least one".into();
-        return Err(Error::OutOfRange { what: "items", found: "none".into(), accepted });
+    // An item that cannot be asked tells nothing about blocks.
+    let usable = |drawn: &&Drawn| {
+        let prompt = run.sources[drawn.source].prompt(&drawn.item);
+        prompt.is_ok_and(|prompt| Looks::new(run, prompt).layouts(&drawn.item).is_ok())
+    };
+    let Some(Drawn { source, item: first }) = items.iter().find(usable) else {
+        let found = format!("none of {} that can be asked", items.len());
+        return Err(Error::OutOfRange { what: "items", found, accepted: "at least one".into() });
     };
     let source = run.sources[*source];
     let mut looks = Looks::new(run, source.prompt(first)?);

@@ -32,6 +32,7 @@ fn run(settings: Vec<Setting>, tracks: &[&str]) -> Manifest {
             tracks: tracks.iter().map(track).collect(),
             run: Keys::new("run"),
             dropped: 3,
+            items: Vec::new(),
         }],
         settings,
         refused: vec![Refused { setting: ODD.into(), budget: Some(1), reason: ODD.into() }],

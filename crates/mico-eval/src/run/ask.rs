@@ -162,7 +162,7 @@ impl<'a> Looks<'a> {
     }
 
     /// The layouts that a pruning request would have.
-    pub(super) fn layouts(&mut self, item: &Item) -> Result<Vec<VisualLayout>, String> {
+    pub(crate) fn layouts(&mut self, item: &Item) -> Result<Vec<VisualLayout>, String> {
         let seen = self.seen(item, true, false).map_err(|error| match error {
             Fault::Item(reason) => reason,
             Fault::Engine(error) => error.to_string(),

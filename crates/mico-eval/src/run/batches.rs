@@ -1,5 +1,7 @@
 //! Items in batches about one picture.
 
+use std::collections::BTreeMap;
+
 use crate::item::{Damaged, Item};
 use crate::shard::Shard;
 use crate::source::Items;
@@ -15,16 +17,23 @@ pub(super) struct Batches<'a> {
     next: Option<Item>,
     damaged: Vec<Damaged>,
     passed: usize,
+    /// The tracks of the items that came.
+    taken: BTreeMap<usize, usize>,
 }
 
 impl<'a> Batches<'a> {
     pub(super) fn new(items: Items<'a>, shard: Shard) -> Self {
-        Self { items, shard, next: None, damaged: Vec::new(), passed: 0 }
+        Self { items, shard, next: None, damaged: Vec::new(), passed: 0, taken: BTreeMap::new() }
     }
 
     /// Items of other parts and damaged rows met since this was last asked.
     pub(super) fn take_passed(&mut self) -> usize {
         std::mem::take(&mut self.passed)
+    }
+
+    /// How many items of each track came.
+    pub(super) fn taken(&self, tracks: usize) -> Vec<usize> {
+        (0..tracks).map(|track| self.taken.get(&track).copied().unwrap_or_default()).collect()
     }
 
     pub(super) fn into_damaged(self) -> Vec<Damaged> {
@@ -34,7 +43,10 @@ impl<'a> Batches<'a> {
     fn own(&mut self) -> Option<Item> {
         loop {
             match self.items.next()? {
-                Ok(item) if self.shard.takes(&item) => return Some(item),
+                Ok(item) if self.shard.takes(&item) => {
+                    *self.taken.entry(item.track).or_default() += 1;
+                    return Some(item);
+                }
                 Ok(_) => {}
                 Err(damaged) => self.damaged.push(damaged),
             }

@@ -63,6 +63,8 @@ pub struct Finished {
     pub damaged: Vec<Damaged>,
     /// Rows that each source's own rules leave out.
     pub dropped: Vec<usize>,
+    /// Items asked, by source and track.
+    pub items: Vec<Vec<usize>>,
 }
 
 impl Run<'_> {
@@ -82,6 +84,7 @@ impl Run<'_> {
             tracks: source.tracks().to_vec(),
             run: self.keys(*source),
             dropped: 0,
+            items: Vec::new(),
         });
         asked.collect()
     }
@@ -152,6 +155,7 @@ pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<
             tell(batches.take_passed() * run.settings.len());
         }
         tell(batches.take_passed() * run.settings.len());
+        finished.items.push(batches.taken(source.tracks().len()));
         finished.damaged.extend(batches.into_damaged());
         finished.dropped.push(source.dropped());
     }
@@ -183,6 +187,7 @@ pub fn run_switched<'s>(
             if at == 0 {
                 finished.damaged.extend(met.damaged);
                 finished.dropped.extend(met.dropped);
+                finished.items.extend(met.items);
             }
         }
         engine.set_limits(limits)?;

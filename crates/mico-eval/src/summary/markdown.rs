@@ -184,7 +184,8 @@ fn p_value(p: f64) -> String {
 
 fn line(text: &mut String, row: &Row) {
     let tokens = row.tokens.map_or_else(String::new, |tokens| tokens.to_string());
-    let _ = write!(text, "| {} | {tokens} | {:.1}", row.setting, row.layer_average);
+    let setting = row.setting.replace('|', "\\|");
+    let _ = write!(text, "| {setting} | {tokens} | {:.1}", row.layer_average);
     for track in &row.tracks {
         let _ = write!(text, " | {}", track.value.map_or_else(String::new, spread));
     }
