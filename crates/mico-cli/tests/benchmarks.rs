@@ -234,7 +234,8 @@ fn calibration_takes_any_benchmark() {
     let call =
         ["calibrate", "--tasks", "ocrbench", "--data", &there, "--limit", "4", "--layers", "2,3"];
     let found = json(&mut mico(&[&call[..], &["--budget", "32"]].concat()));
-    assert_eq!(found["items"], 4);
+    // Whole pictures are drawn, so there may be a question more.
+    assert!((4..=6).contains(&found["items"].as_u64().unwrap()), "{found}");
     assert_eq!(found["candidates"].as_array().unwrap().len(), 2);
     assert!(found["suite"].as_str().unwrap().starts_with("ocrbench"));
 }

@@ -69,7 +69,9 @@ impl Predictions {
         let by_id = |id: &str| self.places.get(id).map_or(&[][..], Vec::as_slice);
         let row = |place: &usize| self.rows.get(*place);
         match self.form {
-            Form::Table | Form::Records => by_id(&sample.id).first().and_then(row),
+            Form::Table | Form::Records => {
+                by_id(&sample.id).first().and_then(row).filter(|p| asks_the_same(p, sample))
+            }
             Form::LlavaAnswers => {
                 let id = field("question_id").unwrap_or_else(|| sample.id.clone());
                 match by_id(&id) {
@@ -87,6 +89,16 @@ impl Predictions {
                 None => self.documents.get(&sample.id).and_then(row).filter(|p| agrees(p, sample)),
             },
         }
+    }
+}
+
+/// Whether a row that holds its question asks what the sample does: indices alone fit many tables. LLaVA's
+/// files have other wordings and are not compared.
+fn asks_the_same(prediction: &Prediction, sample: &Sample) -> bool {
+    let text = |fields: &Fields| fields.get("question").and_then(as_text);
+    match (text(&prediction.fields), text(&sample.fields)) {
+        (Some(row), Some(own)) if !sample.fields.contains_key("prompt") => row.trim() == own.trim(),
+        _ => true,
     }
 }
 

@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::{Acc, Suite};
 use crate::Track;
-use crate::raw::{Entry, RawError};
+use crate::raw::{Entry, RawError, fault};
+use crate::text::round;
 
 /// Every aggregate.
 pub(crate) const RAW: &[Entry] = &[Entry { scorer: "paper.acc", kind: "set", rule: acc }];
@@ -21,6 +22,12 @@ fn acc(input: &Value) -> Result<Value, RawError> {
     if input.get("vanilla_tracks").is_some_and(|given| !given.is_null()) {
         let unpruned = suite.acc(&tracks(input, "vanilla_tracks")?);
         out["rel_pct"] = json!(acc.relative_to(&unpruned));
+    }
+    // As the paper prints them: videos have one digit more.
+    let digits = if suite == Suite::Video { 2 } else { 1 };
+    for (name, digits) in [("acc", digits), ("rel_pct", 1)] {
+        out[format!("printed_{name}")] =
+            json!(out[name].as_f64().map(|value| round(value, digits)));
     }
     if !acc.missing.is_empty() {
         out["missing"] = json!(acc.missing);
@@ -51,11 +58,7 @@ fn tracks(input: &Value, field: &str) -> Result<BTreeMap<Track, f64>, RawError> 
 
 /// Numbers by name; null is a number that is missing.
 fn numbers(input: &Value, field: &str) -> Result<BTreeMap<String, f64>, RawError> {
-    let unfit = |found: Option<&Value>| RawError::Field {
-        field: field.to_owned(),
-        found: found.map_or_else(|| "missing".to_owned(), Value::to_string),
-        accepted: "numbers by name",
-    };
+    let unfit = |found: Option<&Value>| fault(field, found, "numbers by name");
     let given: &Map<String, Value> =
         input.get(field).and_then(Value::as_object).ok_or_else(|| unfit(input.get(field)))?;
     let present = given.iter().filter(|(_, value)| !value.is_null());

@@ -7,7 +7,7 @@ use super::grounding::GroundingPrompt;
 use super::lmms::{self, Frame};
 use super::vlmevalkit::{self, DATASETS, Kind, Style};
 use super::{llava, place};
-use crate::raw::{Entry, RawError};
+use crate::raw::{Entry, RawError, fault};
 use crate::text::literal;
 use crate::{Segment, Track};
 
@@ -54,7 +54,7 @@ fn toolkit(style: Style, input: &Value) -> Result<Value, RawError> {
     let dataset = string(input, "dataset")?;
     let found = DATASETS.iter().find(|(name, _)| *name == dataset);
     let (_, kind) =
-        found.ok_or_else(|| unfit("dataset", Some(&input["dataset"]), "a VLMEvalKit file name"))?;
+        found.ok_or_else(|| fault("dataset", Some(&input["dataset"]), "a VLMEvalKit file name"))?;
     let row = object(input, "row")?;
     let ask = Ask {
         question: string(&input["row"], "question")?,
@@ -74,7 +74,7 @@ fn toolkit(style: Style, input: &Value) -> Result<Value, RawError> {
             vec![Segment::Text(place::numbered(text, images).into_iter().map(show).collect())]
         }
         (Kind::Mmmu, Style::Default) => place::at_marks(text, images).map_err(|_| {
-            unfit("question", Some(&input["row"]["question"]), "marks of images that exist")
+            fault("question", Some(&input["row"]["question"]), "marks of images that exist")
         })?,
         _ => place::in_front(text, images),
     };
@@ -91,7 +91,7 @@ fn conversation(input: &Value) -> Result<Value, RawError> {
     match input.get("conv") {
         None | Some(Value::Null) => {}
         Some(Value::String(name)) if matches!(name.as_str(), "vicuna_v1" | "llava_v1" | "v1") => {}
-        other => return Err(unfit("conv", other, "vicuna_v1")),
+        other => return Err(fault("conv", other, "vicuna_v1")),
     }
     Ok(json!({ "text": llava::conversation(&question) }))
 }
@@ -123,7 +123,7 @@ fn mmbench(input: &Value) -> Result<Value, RawError> {
     let track = match input.get("lang").and_then(Value::as_str) {
         Some("cn") => Track::MmbenchCn,
         Some("en") | None => Track::MmbenchEn,
-        Some(_) => return Err(unfit("lang", input.get("lang"), "en or cn")),
+        Some(_) => return Err(fault("lang", input.get("lang"), "en or cn")),
     };
     Ok(json!({ "user_text": format!("<image>\n{}", llava::text(track, &ask)) }))
 }
@@ -152,7 +152,7 @@ fn task(track: Track, input: &Value) -> Result<Value, RawError> {
     let settings = match input.get("kwargs") {
         None | Some(Value::Null) => None,
         Some(Value::Object(settings)) => Some(settings),
-        other => return Err(unfit("kwargs", other, "an object or null")),
+        other => return Err(fault("kwargs", other, "an object or null")),
     };
     let open = track == Track::Mmmu && ask::is_open(doc);
     let wants_tokens = settings.and_then(|given| given.get("ocr")) == Some(&Value::Bool(true));
@@ -217,13 +217,13 @@ fn options(track: Track, doc: &Value) -> Result<Vec<(String, String)>, RawError>
 
 /// A field that must hold a text.
 fn string(value: &Value, field: &str) -> Result<String, RawError> {
-    value.get(field).and_then(ask::text).ok_or_else(|| unfit(field, value.get(field), "a text"))
+    value.get(field).and_then(ask::text).ok_or_else(|| fault(field, value.get(field), "a text"))
 }
 
 /// A field that must hold named values.
 fn object<'a>(value: &'a Value, field: &str) -> Result<&'a Map<String, Value>, RawError> {
     let found = value.get(field).and_then(Value::as_object);
-    found.ok_or_else(|| unfit(field, value.get(field), "an object"))
+    found.ok_or_else(|| fault(field, value.get(field), "an object"))
 }
 
 /// A field that must hold texts: a list, or one written as Python does.
@@ -233,11 +233,5 @@ fn list(value: &Value, field: &str) -> Result<Vec<String>, RawError> {
         Some(Value::String(text)) => literal::texts(text).ok(),
         _ => None,
     };
-    found.ok_or_else(|| unfit(field, value.get(field), "a list of texts"))
-}
-
-/// The error for a field that holds something else.
-fn unfit(field: &str, found: Option<&Value>, accepted: &'static str) -> RawError {
-    let found = found.map_or_else(|| "missing".to_owned(), Value::to_string);
-    RawError::Field { field: field.to_owned(), found, accepted }
+    found.ok_or_else(|| fault(field, value.get(field), "a list of texts"))
 }

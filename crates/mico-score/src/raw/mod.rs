@@ -18,6 +18,7 @@ mod yesno_sets;
 
 use serde_json::{Value, json};
 
+pub(crate) use input::fault;
 pub use lines::Lines;
 
 /// What a rule is called and what it does.
