@@ -52,7 +52,7 @@ fn a_damaged_row_is_named_and_the_next_one_comes() {
         ("2\t5\tq\tYes", "its image is that of row 5, which has none"),
         ("2\t[\tq\tYes", "image list: character 2"),
         ("2\t[]\tq\tYes", "image list: it is empty"),
-        ("2\t[['a']]\tq\tYes", "image list: a list inside the list"),
+        ("2\t[['a']]\tq\tYes", "a list inside the list"),
         (
             "2\t['a', ****************************************************************]\tq\tYes",
             "image list",
@@ -89,9 +89,21 @@ fn deep_lists_and_bytes_that_are_no_text() {
     let (folder, _) = table(&content);
     let (ids, damaged) = read(folder.path(), Track::Pope);
     assert_eq!(ids, ["3"]);
-    assert!(damaged[0].contains("lists nested more than 8 deep"), "{}", damaged[0]);
+    assert!(damaged[0].contains("a list 32 lists deep"), "{}", damaged[0]);
     assert!(damaged[1].contains("column 'question' is not UTF-8 text"), "{}", damaged[1]);
     assert!(damaged[2].contains("column 'index' is not UTF-8 text"), "{}", damaged[2]);
+}
+
+#[test]
+fn the_same_picture_is_one_cluster_however_often_it_stands_there() {
+    let good = cell();
+    let text = format!(
+        "index\timage\tquestion\tanswer\n1\t{good}\tq\tYes\n2\t1\tq\tNo\n3\t{good}\tq\tNo\n"
+    );
+    let (folder, _) = table(text.as_bytes());
+    let samples = open(folder.path(), Track::Pope).unwrap().samples().unwrap();
+    let clusters: Vec<String> = samples.map(|sample| sample.unwrap().cluster).collect();
+    assert!(clusters.len() == 3 && clusters.iter().all(|c| *c == clusters[0]), "{clusters:?}");
 }
 
 #[test]

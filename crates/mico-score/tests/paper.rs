@@ -130,7 +130,12 @@ fn aggregates_on_json_name_what_is_missing_and_refuse_what_is_not_theirs() {
     let video =
         serde_json::json!({"videomme": 60, "mvbench": 50, "longvideobench": 40, "mlvu": null});
     let out = raw::apply("paper.acc", "set", &serde_json::json!({"tracks": video})).unwrap();
-    assert_eq!(out, serde_json::json!({"acc": null, "rel_pct": null, "missing": ["mlvu"]}));
+    assert_eq!(
+        out,
+        serde_json::json!({
+            "acc": null, "rel_pct": null, "printed_acc": null, "printed_rel_pct": null, "missing": ["mlvu"]
+        })
+    );
     let tasks = serde_json::json!({"task_pct": {"a": 80.0, "b": 50.0, "c": 35.0}});
     let out = raw::apply("paper.mvbench_mean", "set", &tasks).unwrap();
     assert_eq!(out, serde_json::json!({"mean_pct": 55.0}));

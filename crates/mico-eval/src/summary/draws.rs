@@ -112,7 +112,7 @@ impl<'a> Draws<'a> {
         let rel = self.unpruned.and_then(|unpruned| {
             self.estimate(|values| {
                 let (own, whole) = (self.acc(&values[row])?, self.acc(&values[unpruned])?);
-                (whole > 0.0).then(|| 100.0 * own / whole)
+                (whole > 0.0).then(|| own / whole * 100.0)
             })
         });
         let tracks = (0..self.columns.len()).map(|track| self.track(row, track)).collect();
