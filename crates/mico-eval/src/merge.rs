@@ -1,7 +1,7 @@
 //! Parts of a run put together.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::journal::Journal;
@@ -41,18 +41,16 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
         return Err(Error::OutOfRange { what: "folders", found: "none".into(), accepted });
     };
     let missing = missing(&parts);
-    if let (Some(first), false) = (missing.first(), partial) {
-        let reason =
-            format!("part {first} of the run is missing, accepted: all parts, or --partial");
-        let path = folders.first().map_or_else(|| Path::new(".").to_owned(), Clone::clone);
-        return Err(Error::Apart { path, reason });
-    }
-    let lacking = lacking(&whole, journal)?;
+    let lacking = match missing.first() {
+        Some(first) => {
+            Some(format!("part {first} of the run is missing, accepted: all parts, or --partial"))
+        }
+        None => lacking(&whole, journal)?,
+    };
     if let (Some(reason), false) = (&lacking, partial) {
-        let path = folders.first().map_or_else(|| Path::new(".").to_owned(), Clone::clone);
-        return Err(Error::Apart { path, reason: reason.clone() });
+        return Err(Error::Apart { path: folders[0].clone(), reason: reason.clone() });
     }
-    whole.finished = missing.is_empty() && whole.finished && lacking.is_none();
+    whole.finished &= lacking.is_none();
     if missing.is_empty() {
         whole.shard = Shard::default();
     }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use mico_score::Grade;
 
-use super::{CalibrationOptions, METHOD, ROUNDING, Refused, STAGE1_ONLY, Swept};
+use super::{CalibrationOptions, METHOD, Refused, STAGE1_ONLY, Swept};
 use crate::error::{Error, Result};
 use crate::item::{Damaged, Item};
 use crate::kl::{Forced, Reference};
 use crate::record::seed;
-use crate::run::{Looks, Run};
+use crate::run::{Looks, ROUNDING, Run, missed, missing_it};
 use crate::setting::{Pruned, Setting};
 
 /// One setting's outcome on one item.
@@ -135,12 +135,9 @@ pub(super) fn feasible(
             },
         };
         let usage = outcome.answer.usage;
-        let missed = usage.layer_average - tokens.min(usage.visual_tokens) as f64;
         match layer(&setting) {
-            Some(layer) if missed.abs() >= ROUNDING => {
-                let average = usage.layer_average;
-                let why = format!("its layer average would be {average:.1} in place of {tokens}");
-                refused.push((layer, why));
+            Some(layer) if missed(&usage, tokens).abs() >= ROUNDING => {
+                refused.push((layer, missing_it(&usage, tokens)));
             }
             _ => swept.push(Swept { setting, layer_average: usage.layer_average }),
         }

@@ -79,8 +79,6 @@ pub struct Calibration {
 /// Blocks with the reasons why they cannot be refined after.
 type Refused = Vec<(usize, String)>;
 
-/// How far the realised layer average may be from the budget: what rounding can cause.
-const ROUNDING: f64 = 0.5;
 /// Differences of Acc below this are the rounding of sums.
 const SAME: f64 = 1e-9;
 const KL_IS: &str = "KL(unpruned || pruned) per token of the unpruned answer, its end included, both models given that answer";

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mico_engine::{
     Error as EngineError, Generation, ImageInput, Message, Outcome, Part, Prompt, Request, Role,
-    Seen, Sink,
+    Seen, Sink, Usage,
 };
 use mico_model::Family;
 use mico_model::config::VisionConfig;
@@ -22,8 +22,8 @@ use crate::record::{Keys, Record, Spent, seed};
 use crate::setting::Setting;
 use crate::source::Source;
 
-/// How far the realised layer average may be above the budget: what rounding can cause.
-const ROUNDING: f64 = 0.5;
+/// How far the realised layer average may be from the budget: what rounding can cause.
+pub(crate) const ROUNDING: f64 = 0.5;
 
 /// The field with width and height of what the model saw.
 pub(crate) const MODEL_INPUT: &str = "model_input";
@@ -112,6 +112,16 @@ fn rendered(segments: &[Segment]) -> String {
     texts.collect()
 }
 
+/// Visual tokens per block beyond the budget, or all there are.
+pub(crate) fn missed(usage: &Usage, tokens: usize) -> f64 {
+    usage.layer_average - tokens.min(usage.visual_tokens) as f64
+}
+
+/// That a budget is not met, in words.
+pub(crate) fn missing_it(usage: &Usage, tokens: usize) -> String {
+    format!("its layer average would be {:.1} in place of {tokens}", usage.layer_average)
+}
+
 /// Whether an error is the item's own, so that the others can still be asked.
 fn item_fault(error: &EngineError) -> bool {
     matches!(
@@ -155,10 +165,7 @@ impl<'a> Looks<'a> {
         // A block or pool of the caller's may spend more than the budget on the pool alone.
         let Ok(outcome) = self.ask(item, setting, 1, &mut ())? else { return Ok(None) };
         let (usage, tokens) = (outcome.answer.usage, pruned.tokens);
-        let over = usage.layer_average - tokens.min(usage.visual_tokens) as f64;
-        let average = usage.layer_average;
-        let reason = format!("its layer average would be {average:.1} in place of {tokens}");
-        Ok((over >= ROUNDING).then_some(reason))
+        Ok((missed(&usage, tokens) >= ROUNDING).then(|| missing_it(&usage, tokens)))
     }
 
     /// The layouts that a pruning request would have.

@@ -12,7 +12,7 @@ use mico_video::VideoOptions;
 use rayon::prelude::*;
 
 pub use album::{Album, PICTURES};
-pub(crate) use ask::{Asking, Looks, MODEL_INPUT};
+pub(crate) use ask::{Asking, Looks, MODEL_INPUT, ROUNDING, missed, missing_it};
 use batches::Batches;
 use memory::Watch;
 

@@ -167,24 +167,8 @@ impl Entry {
                 for &refine_layer in &layers {
                     for &pool in pools {
                         for switches in switches {
-                            let label = self.label.as_ref().map(|label| {
-                                let mut label = label.clone();
-                                if self.methods.len() > 1 {
-                                    let _ = write!(label, " {method}");
-                                }
-                                if let (Some(layer), true) = (refine_layer, layers.len() > 1) {
-                                    let _ = write!(label, " K={layer}");
-                                }
-                                if pools.len() > 1 {
-                                    let _ = write!(label, " n={pool}");
-                                }
-                                if self.switches.len() > 1 {
-                                    let _ = write!(label, " {switches}");
-                                }
-                                label
-                            });
                             settings.push(Pruned {
-                                label,
+                                label: None,
                                 method: method.clone(),
                                 tokens,
                                 refine_layer,
@@ -197,7 +181,28 @@ impl Entry {
                 }
             }
         }
+        for setting in &mut settings {
+            setting.label = self.labelled(setting, layers.len());
+        }
         settings
+    }
+
+    /// The label with whatever differs between this entry's settings.
+    fn labelled(&self, setting: &Pruned, layers: usize) -> Option<String> {
+        let mut label = self.label.clone()?;
+        if self.methods.len() > 1 {
+            let _ = write!(label, " {}", setting.method);
+        }
+        if let (Some(layer), true) = (setting.refine_layer, layers > 1) {
+            let _ = write!(label, " K={layer}");
+        }
+        if self.pools.len() > 1 {
+            let _ = write!(label, " n={}", setting.pool);
+        }
+        if self.switches.len() > 1 {
+            let _ = write!(label, " {}", setting.switches);
+        }
+        Some(label)
     }
 }
 
