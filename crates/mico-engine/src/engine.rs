@@ -1,113 +1,88 @@
 //! The engine: a model with everything around it that a request needs.
 
-use mico_model::{
-    Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, VisionTaps, Watch,
-};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mico_model::{Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::layout::VisualLayout;
 use mico_vision::preprocessor_config::PreprocessorConfig;
-use serde::Serialize;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
+use crate::description::Description;
 use crate::error::{Error, Result};
-use crate::generate::Sink;
-use crate::pipeline::Seeing;
+use crate::outcome::Outcome;
 use crate::preprocess::{ImageLimits, Preprocessor, read_preprocessing};
-use crate::prompt::{
-    ChatTemplate, Message, PromptStyle, enclosed, encode, image_token_text, pieces,
-};
-use crate::pruner::{Plan, Pruning};
-use crate::request::{ImageInput, Outcome, Request};
+use crate::prompt::{ChatTemplate, Message, Piece, PromptStyle};
+use crate::prompt::{enclosed, encode, image_token_text, pieces};
+use crate::pruner::Plan;
+use crate::request::{ImageInput, Request, SessionOptions};
 use crate::schedule::ModelSchedule;
 use crate::session::Session;
-use crate::switches::{InternFeature, Packing, Switches, VideoFeature};
+use crate::sink::Sink;
+use crate::switches::{Packing, Switches};
 use crate::tokenizer::{TOKENIZER_FILE, Tokenizer};
 
 /// What InternVL's tokenizers call the place of a visual token.
 const INTERN_CONTEXT: &str = "<IMG_CONTEXT>";
 
+/// Tells engines of one process apart.
+static ENGINES: AtomicU64 = AtomicU64::new(0);
+
 /// How to open a model folder.
-#[derive(Default)]
-pub struct EngineOptions<'a> {
+#[derive(Clone, Default)]
+pub struct EngineOptions {
     /// Device, number format, quantisation, progress.
-    pub load: LoadOptions<'a>,
-    /// Choices the paper leaves open.
-    pub switches: Switches,
-    /// How messages become a prompt; the checkpoint's template, or its text model's style, if unset.
-    pub style: Option<PromptStyle>,
-    /// What an image may cost and what becomes of transparency.
+    pub load: LoadOptions,
+    /// What an image may cost to decode and what becomes of transparency.
     pub decode: DecodeOptions,
-    /// How large an image may become, in place of what the checkpoint says.
-    pub limits: ImageLimits,
+    /// Threads of a pool of the engine's own, on which it loads and answers; `None` works on the
+    /// caller's rayon pool. Products of `q6k` and `q8_0` matrices run on a pool of candle's, which has
+    /// as many threads as the variable `CANDLE_NUM_THREADS` says when the first of them runs.
+    pub threads: Option<usize>,
 }
 
-/// A model ready to answer. It holds no state of any conversation.
+/// A model ready to answer. It holds no state of any conversation and nothing that a request could
+/// change, so any number of threads may share it.
 #[derive(Debug)]
 pub struct Engine {
+    /// Unique in this process.
+    pub(crate) id: u64,
     pub(crate) model: Model,
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) schedule: ModelSchedule,
-    pub(crate) switches: Switches,
     /// Ids that end an answer.
     pub(crate) ends: Vec<u32>,
     /// The id that stands for an image in a prompt.
     pub(crate) placeholder: u32,
-    pub(crate) processor: Preprocessor,
+    pub(crate) template: Option<ChatTemplate>,
     preprocessing: PreprocessorConfig,
-    limits: ImageLimits,
-    template: Option<ChatTemplate>,
-    style: PromptStyle,
     decode: DecodeOptions,
+    /// Why there is no tokenizer, if there is none.
     missing: String,
+    pool: Option<ThreadPool>,
 }
 
-/// What an engine is made of.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Description {
-    /// `llava`, `llava_next`, `qwen2_5_vl`, ...
-    pub family: &'static str,
-    /// The published model with this shape and schedule, if it is one.
-    pub preset: Option<&'static str>,
-    /// Whether the refinement block was scaled rather than calibrated for this model.
-    pub uncalibrated: bool,
-    /// Decoder blocks L.
-    pub layers: usize,
-    /// Refinement block K, counted from 1.
-    pub refine_layer: usize,
-    /// Width of the decoder.
-    pub hidden_size: usize,
-    /// Vocabulary.
-    pub vocabulary: usize,
-    /// Longest sequence the model was made for.
-    pub max_positions: usize,
-    /// The id that stands for an image.
-    pub image_token_id: u32,
-    /// Ids that end an answer.
-    pub end_token_ids: Vec<u32>,
-    /// Visual tokens of one view, where the tower's input has one size.
-    pub tokens_per_view: Option<usize>,
-    /// Whether texts can be used.
-    pub tokenizer: bool,
-    /// Where the chat template was found.
-    pub template: Option<String>,
-    /// How messages become a prompt.
-    pub prompt_style: &'static str,
-    /// Bytes of the decoder's matrices.
-    pub decoder_bytes: usize,
-    /// Number format of the hidden states.
-    pub dtype: String,
-    /// Number format of the tower's and projector's matrices.
-    pub vision_format: String,
-}
+// Servers share one engine among threads, and move sessions between them.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    const fn moved<T: Send>() {}
+    shared::<Engine>();
+    shared::<Request>();
+    moved::<Session>();
+    moved::<Outcome>();
+    moved::<Error>();
+};
 
 impl Engine {
     /// Opens a model folder, or a model in memory. Without `tokenizer.json` it answers token ids alone.
     pub fn open<'a>(
         files: impl Into<ModelFiles<'a>>,
-        options: &EngineOptions<'_>,
+        options: &EngineOptions,
     ) -> Result<(Self, LoadReport)> {
         let files = files.into();
-        let (model, report) = Model::load(files, &options.load)?;
+        let pool = options.threads.map(pool).transpose()?;
+        let (model, report) = in_pool(pool.as_ref(), || Model::load(files, &options.load))?;
         let tokenizer = match Tokenizer::open(files) {
             Ok(tokenizer) => Some(tokenizer),
             Err(Error::NoTokenizer { .. }) => None,
@@ -118,16 +93,10 @@ impl Engine {
             None => None,
         };
         let preprocessing = read_preprocessing(files, model.config())?;
-        let mut engine = Self::from_parts(model, tokenizer, preprocessing, options.switches)?;
-        engine.set_limits(options.limits)?;
-        engine.missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
-        engine.decode = options.decode;
-        if let Some(template) = &template {
-            engine.style = PromptStyle::with_template(engine.model.config(), template);
-        }
-        engine.template = template;
-        engine.style = options.style.unwrap_or(engine.style);
-        Ok((engine, report))
+        let missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
+        let parts = Self::from_parts(model, tokenizer, preprocessing)?;
+        let decode = options.decode;
+        Ok((Self { pool, template, decode, missing, ..parts }, report))
     }
 
     /// Puts an engine together from parts, for models that come from no folder.
@@ -135,60 +104,36 @@ impl Engine {
         model: Model,
         tokenizer: Option<Tokenizer>,
         preprocessing: PreprocessorConfig,
-        switches: Switches,
     ) -> Result<Self> {
         let config = model.config();
         let mut ends = config.eos_token_ids.clone();
         let named = tokenizer.as_ref().and_then(|t| t.id(t.named("eos_token")?));
         ends.extend(named.filter(|id| !config.eos_token_ids.contains(id)));
+        // A folder whose preprocessing does not fit its tower is told before anything is asked.
+        Preprocessor::new(config, &preprocessing, &Switches::default(), &ImageLimits::default())?;
         Ok(Self {
+            id: ENGINES.fetch_add(1, Ordering::Relaxed),
             schedule: ModelSchedule::of(config)?,
-            processor: Preprocessor::new(
-                config,
-                &preprocessing,
-                &switches,
-                &ImageLimits::default(),
-            )?,
-            style: PromptStyle::without_template(config),
             placeholder: placeholder(config, tokenizer.as_ref()),
             model,
             tokenizer,
-            switches,
             ends,
             preprocessing,
-            limits: ImageLimits::default(),
             template: None,
             decode: DecodeOptions::default(),
             missing: "the engine was built without one".into(),
+            pool: None,
         })
     }
 
-    /// Exchanges the switches.
-    pub fn set_switches(&mut self, switches: Switches) -> Result<()> {
-        self.processor = self.preprocessor(&switches, &self.limits)?;
-        self.switches = switches;
-        Ok(())
+    /// The same on a pool of its own with so many threads.
+    pub fn with_threads(self, threads: usize) -> Result<Self> {
+        Ok(Self { pool: Some(pool(threads)?), ..self })
     }
 
-    /// Exchanges the limits on image sizes.
-    pub fn set_limits(&mut self, limits: ImageLimits) -> Result<()> {
-        self.processor = self.preprocessor(&self.switches, &limits)?;
-        self.limits = limits;
-        Ok(())
-    }
-
-    /// The limits on image sizes.
-    pub fn limits(&self) -> ImageLimits {
-        self.limits
-    }
-
-    fn preprocessor(&self, switches: &Switches, limits: &ImageLimits) -> Result<Preprocessor> {
-        Preprocessor::new(self.model.config(), &self.preprocessing, switches, limits)
-    }
-
-    /// Exchanges the prompt style.
-    pub fn set_style(&mut self, style: PromptStyle) {
-        self.style = style;
+    /// Runs `work` on the engine's threads, if it has any of its own.
+    pub fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
+        in_pool(self.pool.as_ref(), work)
     }
 
     /// The model.
@@ -196,43 +141,9 @@ impl Engine {
         &self.model
     }
 
-    /// How visual tokens stand in the sequence of a run that prunes, or does not.
-    pub(crate) fn packing(&self, prunes: bool) -> Packing {
-        self.switches.packing(self.model.config().family, prunes)
-    }
-
-    /// How an image is seen when `signals` are asked for.
-    pub(crate) fn seeing(&self, taps: VisionTaps, keep_pixels: bool) -> Seeing<'static> {
-        let video = self.takes_video();
-        let joined = self.switches.intern_feature == InternFeature::Concat;
-        Seeing {
-            taps: VisionTaps { joined, ..taps },
-            keep_pixels,
-            projected: video && self.switches.video_stage1_feature == VideoFeature::Projected,
-            unprojected: false,
-            watch: Watch::default(),
-        }
-    }
-
-    /// Whether the model takes videos.
-    pub fn takes_video(&self) -> bool {
-        self.model.config().family == Family::LlavaVideo
-    }
-
-    /// The longest sequence the model attends over.
-    pub(crate) fn longest(&self) -> usize {
-        let decoder = &self.model.config().decoder;
-        decoder.sliding_window.map_or(decoder.max_positions, |w| w.min(decoder.max_positions))
-    }
-
     /// The tokenizer, if there is one.
     pub fn tokenizer(&self) -> Option<&Tokenizer> {
         self.tokenizer.as_ref()
-    }
-
-    /// The switches.
-    pub fn switches(&self) -> &Switches {
-        &self.switches
     }
 
     /// The model's schedule.
@@ -240,62 +151,53 @@ impl Engine {
         &self.schedule
     }
 
+    /// Whether the model takes videos.
+    pub fn takes_video(&self) -> bool {
+        self.model.config().family == Family::LlavaVideo
+    }
+
+    /// How messages become a prompt unless a request says otherwise.
+    pub fn style(&self) -> PromptStyle {
+        let config = self.model.config();
+        match &self.template {
+            Some(template) => PromptStyle::with_template(config, template),
+            None => PromptStyle::without_template(config),
+        }
+    }
+
     /// What the engine is made of.
     pub fn describe(&self) -> Description {
+        Description::of(self)
+    }
+
+    /// Refuses options that this model does not know, before anything is asked under them.
+    pub fn check(&self, options: &SessionOptions) -> Result<()> {
+        self.preprocessor(&options.switches, &options.limits).map(|_| ())
+    }
+
+    /// A pruner's plan for images of these layouts; an error if the method is refused.
+    pub fn plan(&self, options: &SessionOptions, images: &[&VisualLayout]) -> Result<Plan> {
         let config = self.model.config();
-        let decoder = self.model.decoder();
-        Description {
-            family: config.family.name(),
-            preset: self.schedule.preset,
-            uncalibrated: self.schedule.preset.is_none(),
-            layers: decoder.blocks(),
-            refine_layer: self.schedule.policy.refine_layer,
-            hidden_size: config.decoder.hidden_size,
-            vocabulary: config.decoder.vocab_size,
-            max_positions: config.decoder.max_positions,
-            image_token_id: self.placeholder,
-            end_token_ids: self.ends.clone(),
-            tokens_per_view: config.vision.tokens_per_view(),
-            tokenizer: self.tokenizer.is_some(),
-            template: self.template.as_ref().map(|template| template.file().to_owned()),
-            prompt_style: self.style.name(),
-            decoder_bytes: decoder.bytes(),
-            dtype: format!("{:?}", decoder.dtype()).to_lowercase(),
-            vision_format: self.model.vision_format(),
-        }
+        options.pruning.plan(config, &self.schedule, &options.switches, images)
+    }
+
+    /// Begins a conversation.
+    pub fn session(&self, options: impl Into<SessionOptions>) -> Session {
+        Session::new(self, options.into())
+    }
+
+    /// Answers one request.
+    pub fn run(&self, request: &Request, sink: &mut dyn Sink) -> Result<Outcome> {
+        self.session(request.options.clone()).ask(self, &request.turn, sink)
     }
 
     /// Token ids of a conversation that ends with the assistant's turn, one placeholder per image.
-    pub fn encode_messages(&self, messages: &[Message]) -> Result<Vec<u32>> {
-        self.encode_pieces(messages, false)
-    }
-
-    /// The part of a conversation after its last answer, or all of it with the first token.
-    pub(crate) fn encode_pieces(&self, messages: &[Message], tail: bool) -> Result<Vec<u32>> {
-        let Some(tokenizer) = &self.tokenizer else {
-            return Err(Error::NoTokenizer { reason: self.missing.clone() });
-        };
-        let placeholder = self.placeholder;
-        let image = image_token_text(tokenizer, placeholder);
-        let mut pieces = pieces(self.style, self.template.as_ref(), messages, &image, tail)?;
-        if self.model.config().family == Family::InternVl {
-            pieces = enclosed(pieces);
-        }
-        if tail {
-            let answer = |piece: &crate::prompt::Piece| piece.is_answer();
-            let Some(last) = pieces.iter().rposition(answer) else {
-                let message = "the prompt leaves out the answer that was given last";
-                return Err(Error::Conversation(message.into()));
-            };
-            return encode(tokenizer, &pieces.split_off(last + 1), placeholder, false);
-        }
-        let mut ids = encode(tokenizer, &pieces, placeholder, true)?;
-        if let Some(first) = tokenizer.begins_with()
-            && ids.first() != Some(&first)
-        {
-            ids.insert(0, first);
-        }
-        Ok(ids)
+    pub fn encode_messages(
+        &self,
+        messages: &[Message],
+        style: Option<PromptStyle>,
+    ) -> Result<Vec<u32>> {
+        self.encode_pieces(messages, style, false)
     }
 
     /// Decodes an image as this engine would.
@@ -309,8 +211,8 @@ impl Engine {
                 let found = format!("a video of {} frames", frames.len());
                 Err(Error::range("image", found, "a file's bytes or pixels"))
             }
-            ImageInput::Seen(_) => {
-                Err(Error::range("image", "seen already", "a file's bytes or pixels"))
+            ImageInput::Features(_) => {
+                Err(Error::range("image", "encoded already", "a file's bytes or pixels"))
             }
         }
     }
@@ -328,20 +230,68 @@ impl Engine {
         }
     }
 
-    /// A pruner's plan for images of these layouts; an error if the method is refused.
-    pub fn plan(&self, pruning: &Pruning, images: &[&VisualLayout]) -> Result<Plan> {
-        let config = self.model.config();
-        pruning.plan(config, &self.schedule, &self.switches, images)
+    /// The part of a conversation after its last answer, or all of it with the first token.
+    pub(crate) fn encode_pieces(
+        &self,
+        messages: &[Message],
+        style: Option<PromptStyle>,
+        tail: bool,
+    ) -> Result<Vec<u32>> {
+        let Some(tokenizer) = &self.tokenizer else {
+            return Err(Error::NoTokenizer { reason: self.missing.clone() });
+        };
+        let (style, placeholder) = (style.unwrap_or_else(|| self.style()), self.placeholder);
+        let image = image_token_text(tokenizer, placeholder);
+        let mut pieces = pieces(style, self.template.as_ref(), messages, &image, tail)?;
+        if self.model.config().family == Family::InternVl {
+            pieces = enclosed(pieces);
+        }
+        if tail {
+            let Some(last) = pieces.iter().rposition(Piece::is_answer) else {
+                let message = "the prompt leaves out the answer that was given last";
+                return Err(Error::Conversation(message.into()));
+            };
+            return encode(tokenizer, &pieces.split_off(last + 1), placeholder, false);
+        }
+        let mut ids = encode(tokenizer, &pieces, placeholder, true)?;
+        if let Some(first) = tokenizer.begins_with()
+            && ids.first() != Some(&first)
+        {
+            ids.insert(0, first);
+        }
+        Ok(ids)
     }
 
-    /// Begins a conversation.
-    pub fn session(&self, pruning: Pruning) -> Session {
-        Session::new(self, pruning)
+    pub(crate) fn preprocessor(
+        &self,
+        switches: &Switches,
+        limits: &ImageLimits,
+    ) -> Result<Preprocessor> {
+        Preprocessor::new(self.model.config(), &self.preprocessing, switches, limits)
     }
 
-    /// Answers one request.
-    pub fn run(&self, request: &Request, sink: &mut dyn Sink) -> Result<Outcome> {
-        self.session(request.pruning.clone()).ask(self, &request.turn, sink)
+    /// How visual tokens stand in the sequence: some families pack them differently when a request
+    /// prunes.
+    pub(crate) fn packing(&self, options: &SessionOptions) -> Packing {
+        options.switches.packing(self.model.config().family, options.pruning.pruner.prunes())
+    }
+
+    /// The longest sequence the model attends over.
+    pub(crate) fn longest(&self) -> usize {
+        let decoder = &self.model.config().decoder;
+        decoder.sliding_window.map_or(decoder.max_positions, |w| w.min(decoder.max_positions))
+    }
+}
+
+fn pool(threads: usize) -> Result<ThreadPool> {
+    let pool = ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|error| Error::Threads { threads, reason: error.to_string() })
+}
+
+fn in_pool<T: Send>(pool: Option<&ThreadPool>, work: impl FnOnce() -> T + Send) -> T {
+    match pool {
+        Some(pool) => pool.install(work),
+        None => work(),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use mico_model::ModelFiles;
+use mico_util::ErrorKind;
 use mico_vision::ParamError;
 use mico_vision::decode::DecodeError;
 use mico_vision::preprocessor_config::ConfigError;
@@ -19,7 +20,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 pub enum Error {
     /// The model folder or a call into the model.
     #[error(transparent)]
-    Model(#[from] mico_model::Error),
+    Model(mico_model::Error),
 
     /// A budget, schedule or selection.
     #[error(transparent)]
@@ -178,6 +179,23 @@ pub enum Error {
         message: String,
     },
 
+    /// The engine broke a contract of its own. Whatever the request was, it is not at fault.
+    #[error("internal error: {0}")]
+    Internal(String),
+
+    /// The caller stopped the work: its [`crate::Sink`] answered a step with a break.
+    #[error("cancelled by the caller")]
+    Cancelled,
+
+    /// The threads that were asked for cannot be had.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// How many.
+        threads: usize,
+        /// What the operating system said.
+        reason: String,
+    },
+
     /// A method that the model gives no ground for, or whose schedule cannot meet the budget.
     #[error("method '{pruner}' is refused: {reason}")]
     Refused {
@@ -197,12 +215,92 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whose fault it is, by which a front end decides what to do.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Model(error) => model_kind(error),
+            Self::Select(error) => select_kind(error),
+            Self::Image { source: DecodeError::TooLarge { .. }, .. } | Self::TooLong { .. } => {
+                ErrorKind::TooLarge
+            }
+            Self::Image { source: DecodeError::UnknownFormat { .. }, .. }
+            | Self::Unfit { .. }
+            | Self::NoTokenizer { .. } => ErrorKind::Unsupported,
+            Self::Image { .. }
+            | Self::Preprocessor { .. }
+            | Self::Processor(_)
+            | Self::Json { .. }
+            | Self::Tokenizer { .. }
+            | Self::Template { .. }
+            | Self::NotFinite { .. } => ErrorKind::Corrupt,
+            Self::Io { .. } | Self::Threads { .. } => ErrorKind::Io,
+            Self::Placeholders { .. }
+            | Self::SpecialInText { .. }
+            | Self::OutOfRange { .. }
+            | Self::Unknown { .. }
+            | Self::Conversation(_) => ErrorKind::Invalid,
+            Self::Refused { .. } => ErrorKind::Refused,
+            Self::Cancelled => ErrorKind::Cancelled,
+            Self::Dump(_) | Self::Pruner { .. } | Self::Internal(_) | Self::Tensor(_) => {
+                ErrorKind::Internal
+            }
+        }
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+
     pub(crate) fn range(
         what: &'static str,
         found: impl std::fmt::Display,
         accepted: impl Into<String>,
     ) -> Self {
         Self::OutOfRange { what, found: found.to_string(), accepted: accepted.into() }
+    }
+}
+
+impl From<mico_model::Error> for Error {
+    fn from(error: mico_model::Error) -> Self {
+        match error {
+            mico_model::Error::Cancelled => Self::Cancelled,
+            error => Self::Model(error),
+        }
+    }
+}
+
+/// What an error of the model means to someone who asks the engine.
+fn model_kind(error: &mico_model::Error) -> ErrorKind {
+    use mico_model::Error as E;
+    match error {
+        E::Io { .. } => ErrorKind::Io,
+        E::Json { .. }
+        | E::Config { .. }
+        | E::Index { .. }
+        | E::Shard { .. }
+        | E::MissingTensor { .. }
+        | E::WrongShape { .. }
+        | E::WrongDtype { .. } => ErrorKind::Corrupt,
+        E::Unknown { .. } => ErrorKind::Invalid,
+        E::Cancelled => ErrorKind::Cancelled,
+        // The engine makes the calls, so a wrong argument is the engine's fault.
+        _ => ErrorKind::Internal,
+    }
+}
+
+/// What an error of the selector library means to someone who asks the engine.
+fn select_kind(error: &mico_select::Error) -> ErrorKind {
+    use mico_select::Error as E;
+    match error {
+        E::OutOfRange { .. }
+        | E::UnknownMethod { .. }
+        | E::UnknownSetting { .. }
+        | E::BadSetting { .. } => ErrorKind::Invalid,
+        E::Undefined { .. } | E::Schedule { .. } => ErrorKind::Refused,
+        E::Memory { .. } => ErrorKind::TooLarge,
+        // Signals come from the model's weights.
+        E::NotFinite { .. } | E::Negative { .. } => ErrorKind::Corrupt,
+        _ => ErrorKind::Internal,
     }
 }
 

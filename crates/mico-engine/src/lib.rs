@@ -11,15 +11,17 @@
 //! let folder = std::path::Path::new("llava-1.5-7b-hf");
 //! let (engine, _) = Engine::open(folder, &EngineOptions::default())?;
 //! let image = ImageInput::Encoded(std::fs::read("cat.jpg").unwrap());
-//! let mut request = Request::new(vec![image], Prompt::question("What is this?", 1));
-//! request.pruning = Pruning::mico(Budget::Tokens(64));
+//! let request = Request::new(vec![image], Prompt::question("What is this?", 1))
+//!     .with(Pruning::mico(Budget::Tokens(64)));
 //! let outcome = engine.run(&request, &mut ())?;
-//! assert_eq!(outcome.trace.stage2.unwrap().kept.len(), 46);
+//! assert_eq!(outcome.usage.visual_tokens_kept, 46);
 //! # Ok::<(), mico_engine::Error>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod description;
 mod dump;
+mod encoded;
 mod engine;
 mod error;
 mod estimate;
@@ -27,6 +29,7 @@ pub mod flops;
 mod generate;
 pub mod hub;
 mod layout;
+mod outcome;
 mod pipeline;
 mod preprocess;
 pub mod prompt;
@@ -34,24 +37,29 @@ pub mod pruner;
 mod report;
 mod request;
 mod schedule;
-mod seen;
 mod session;
+mod sink;
 mod switches;
 pub mod tokenizer;
 mod trace;
+mod units;
 mod visuals;
 
+pub use description::Description;
 pub use dump::Dump;
-pub use engine::{Description, Engine, EngineOptions};
+pub use encoded::{EncodedImage, EncodingKey};
+pub use engine::{Engine, EngineOptions};
 pub use error::{Error, Result};
 pub use estimate::{Counted, Estimate, TextTokens};
-pub use generate::{DEFAULT_MAX_NEW_TOKENS, Finish, Generation, Phase, Sink, Step, TextSink};
+pub use generate::{DEFAULT_MAX_NEW_TOKENS, Finish, Generation};
 pub use layout::{Extent, PromptLayout, Slot};
+pub use mico_util::ErrorKind;
+pub use outcome::{Answer, CutOutcome, ImageOutcome, Outcome, Stage1Outcome, Usage};
 pub use preprocess::{ImageLimits, default_preprocessing};
 pub use prompt::{Message, Part, PromptStyle, Role};
-pub use request::{Answer, ImageInput, ImageOutcome, Outcome, Prompt, Request, TurnRequest, Usage};
+pub use request::{ImageInput, Observe, Prompt, Request, SessionOptions, TurnRequest};
 pub use schedule::ModelSchedule;
-pub use seen::Seen;
 pub use session::Session;
+pub use sink::{Phase, Sink, Step, TextSink};
 pub use switches::{InternFeature, LimitSource, PositionMode, SWITCHES, Switches, VideoFeature};
-pub use trace::{CutTrace, LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace};
+pub use trace::{LogitsTrace, ModelTrace, Seconds, Stage2Trace, Trace};

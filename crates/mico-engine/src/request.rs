@@ -1,26 +1,25 @@
-//! What can be asked of the engine, and what it answers.
+//! What can be asked of the engine. Everything that decides an answer is in the request.
 
 use mico_vision::RgbImage;
-use mico_vision::layout::VisualLayout;
 
-use crate::dump::Dump;
-use crate::generate::{Finish, Generation};
-use crate::prompt::Message;
+use crate::encoded::EncodedImage;
+use crate::generate::Generation;
+use crate::preprocess::ImageLimits;
+use crate::prompt::{Message, PromptStyle};
 use crate::pruner::Pruning;
-use crate::seen::Seen;
-use crate::trace::Trace;
+use crate::switches::Switches;
 
 /// An image of a request.
 #[derive(Debug, Clone)]
 pub enum ImageInput {
     /// A file's bytes.
     Encoded(Vec<u8>),
-    /// Pixels.
+    /// Decoded pixels.
     Decoded(RgbImage),
     /// The frames of a video, in order; for families that take one.
     Frames(Vec<RgbImage>),
-    /// What the vision side made of it, from [`crate::Engine::see`].
-    Seen(Seen),
+    /// What the vision side made of an image before, from [`crate::Engine::encode_image`].
+    Features(EncodedImage),
 }
 
 /// What to say to the model.
@@ -39,87 +38,115 @@ impl Prompt {
     }
 }
 
+/// What stays the same over all turns of a conversation: caches and position ids made under one
+/// choice mean nothing under another.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// What to prune.
+    pub pruning: Pruning,
+    /// Choices the paper leaves open.
+    pub switches: Switches,
+    /// How large an image may become, in place of what the checkpoint says.
+    pub limits: ImageLimits,
+    /// How messages become a prompt; the checkpoint's template, or its text model's style, if unset.
+    pub style: Option<PromptStyle>,
+}
+
+impl Default for SessionOptions {
+    /// Unpruned, everything else as the checkpoint and the paper have it.
+    fn default() -> Self {
+        Self {
+            pruning: Pruning::off(),
+            switches: Switches::default(),
+            limits: ImageLimits::default(),
+            style: None,
+        }
+    }
+}
+
+impl From<Pruning> for SessionOptions {
+    fn from(pruning: Pruning) -> Self {
+        Self { pruning, ..Self::default() }
+    }
+}
+
+/// What to report beside the answer. Nothing of it changes the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct Observe {
+    /// The likeliest first tokens, which [`crate::Outcome::trace`] needs.
+    pub first_logits: bool,
+    /// The tensors on the way, for comparison with other implementations.
+    pub tensors: bool,
+}
+
+impl Observe {
+    /// What a trace needs.
+    pub const TRACE: Self = Self { first_logits: true, tensors: false };
+    /// A trace, and the tensors.
+    pub const TENSORS: Self = Self { first_logits: true, tensors: true };
+}
+
 /// One turn of a conversation.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct TurnRequest {
     /// Images of this turn, in the order of their placeholders.
     pub images: Vec<ImageInput>,
     /// What is said.
     pub prompt: Prompt,
-    /// How to answer.
+    /// How the answer is made.
     pub generation: Generation,
-    /// Whether to collect the tensors.
-    pub dump: bool,
+    /// What to report beside it.
+    pub observe: Observe,
+}
+
+impl TurnRequest {
+    /// A prompt about images, answered greedily.
+    pub fn new(images: Vec<ImageInput>, prompt: Prompt) -> Self {
+        let (generation, observe) = (Generation::default(), Observe::default());
+        Self { images, prompt, generation, observe }
+    }
 }
 
 /// One request by itself.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct Request {
     /// The one turn.
     pub turn: TurnRequest,
-    /// What to prune.
-    pub pruning: Pruning,
+    /// What decides the answer beside it.
+    pub options: SessionOptions,
 }
 
 impl Request {
-    /// A question about images, greedy and unpruned.
+    /// A prompt about images, answered greedily and unpruned.
     pub fn new(images: Vec<ImageInput>, prompt: Prompt) -> Self {
-        let generation = Generation::default();
-        let turn = TurnRequest { images, prompt, generation, dump: false };
-        Self { turn, pruning: Pruning::off() }
+        TurnRequest::new(images, prompt).into()
+    }
+
+    /// The same with other options, for instance [`crate::Setting::options`].
+    pub fn with(mut self, options: impl Into<SessionOptions>) -> Self {
+        self.options = options.into();
+        self
+    }
+
+    /// The same with another way to make the answer.
+    pub fn generating(mut self, generation: Generation) -> Self {
+        self.turn.generation = generation;
+        self
+    }
+
+    /// The same with more to report.
+    pub fn observing(mut self, observe: Observe) -> Self {
+        self.turn.observe = observe;
+        self
     }
 }
 
-/// An answer and how it came about.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The answer.
-    pub answer: Answer,
-    /// Everything that happened.
-    pub trace: Trace,
-    /// What became of each image's tokens, for overlays.
-    pub images: Vec<ImageOutcome>,
-    /// The tensors, if they were asked for.
-    pub dump: Option<Dump>,
-}
-
-/// What the model said.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
-    /// As text; empty without a tokenizer.
-    pub text: String,
-    /// As ids, the end token left out. With a stop string, the ids that made it are included.
-    pub ids: Vec<u32>,
-    /// Why it ended.
-    pub finish: Finish,
-    /// Counts.
-    pub usage: Usage,
-}
-
-/// Token counts of one turn.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Usage {
-    /// P0, visual tokens included.
-    pub prompt_tokens: usize,
-    /// N0.
-    pub visual_tokens: usize,
-    /// Visual tokens that entered the decoder.
-    pub visual_tokens_entered: usize,
-    /// Visual tokens in the last block.
-    pub visual_tokens_kept: usize,
-    /// Visual tokens per block and image, averaged over the blocks.
-    pub layer_average: f64,
-    /// Tokens of the answer.
-    pub generated_tokens: usize,
-}
-
-/// What became of one image's tokens. Indices are positions in its own unpruned sequence.
-#[derive(Debug, Clone)]
-pub struct ImageOutcome {
-    /// What each token shows.
-    pub layout: VisualLayout,
-    /// Survivors of Stage 1, if it ran.
-    pub stage1: Option<Vec<usize>>,
-    /// Tokens in the last block.
-    pub kept: Vec<usize>,
+impl From<TurnRequest> for Request {
+    fn from(turn: TurnRequest) -> Self {
+        Self { turn, options: SessionOptions::default() }
+    }
 }

@@ -1,35 +1,37 @@
 //! A conversation: caches, positions and history over several turns.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
-use mico_model::{Caches, VisionTaps, Watch};
-use mico_select::Tensor;
+use mico_model::{Caches, VisionTaps};
+use mico_select::Tensor as Signal;
 use mico_vision::layout::VisualLayout;
 
+use crate::encoded::{VisualInput, VisualPipeline};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::generate::{Decoded, Decoding, Generation, Phase, Sink, Step, check_finite, decode};
+use crate::generate::{Decoded, Decoding, Generation, check_finite, decode};
 use crate::layout::{Extent, PromptLayout};
+use crate::outcome::Outcome;
 use crate::pipeline::{
-    Asked, Seeing, SeenImage, Stage1Work, Turn, Watched, prefill, question, see, stage1,
+    EncodeOptions, QuestionText, Telemetry, TurnContext, VisionOutput, encode, prefill, question,
+    stage1,
 };
 use crate::prompt::{Message, Role};
-use crate::pruner::{Features, Plan, Pruning, Refinement, Stage1Plan};
-use crate::report::{Report, dump};
-use crate::request::{Outcome, Prompt, TurnRequest};
-use crate::seen::Look;
-use crate::trace::{LogitsTrace, Seconds, timed};
+use crate::pruner::{Features, Plan, Stage1Plan};
+use crate::report::Report;
+use crate::request::{Prompt, SessionOptions, TurnRequest};
+use crate::sink::{Phase, Sink};
+use crate::trace::{Seconds, timed};
 use crate::visuals::assign;
 
-/// A conversation with one engine. A turn that fails leaves it as it was.
+/// A conversation with one engine. A turn that fails or is cancelled leaves it as it was.
 ///
 /// Positions continue from the unpruned lengths of all earlier turns, whatever was dropped; each
 /// block's cache has its own length. A new image in a later turn goes through both stages by itself:
 /// it competes with no earlier image.
 #[derive(Debug)]
 pub struct Session {
-    pruning: Pruning,
+    options: SessionOptions,
     caches: Caches,
     /// Logical position of the next token in each block.
     positions: Vec<u32>,
@@ -43,33 +45,19 @@ pub struct Session {
     images: usize,
 }
 
-/// What a turn needs before the decoder runs.
+/// A turn before the vision tower runs.
 struct Prepared {
     layout: PromptLayout,
-    images: Vec<Arc<SeenImage>>,
+    inputs: Vec<VisualInput>,
     plan: Plan,
+    /// All messages of the conversation, this turn's included.
     history: Vec<Message>,
 }
 
-impl Prepared {
-    /// Embeddings of the question's words.
-    fn question(&self, engine: &Engine) -> Result<Features> {
-        let text = self.history.iter().rev().find(|message| message.role == Role::User);
-        let text = text.map(Message::text);
-        let asked = Asked {
-            family: engine.model.config().family,
-            text: text.as_deref(),
-            tokenizer: engine.tokenizer.as_ref(),
-            layout: &self.layout,
-        };
-        question(engine.model.decoder(), asked)
-    }
-}
-
 impl Session {
-    pub(crate) fn new(engine: &Engine, pruning: Pruning) -> Self {
+    pub(crate) fn new(engine: &Engine, options: SessionOptions) -> Self {
         Self {
-            pruning,
+            options,
             caches: engine.model.decoder().new_caches(),
             positions: vec![0; engine.model.decoder().blocks()],
             length: 0,
@@ -78,6 +66,11 @@ impl Session {
             turns: 0,
             images: 0,
         }
+    }
+
+    /// What all turns share.
+    pub fn options(&self) -> &SessionOptions {
+        &self.options
     }
 
     /// Tokens each block's cache holds; `None` for blocks that keep a recurrent state.
@@ -109,12 +102,14 @@ impl Session {
         turn: &TurnRequest,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
-        let before = self.caches.mark();
-        let outcome = self.answer(engine, turn, sink);
-        if outcome.is_err() {
-            self.caches.restore(before)?;
-        }
-        outcome
+        engine.install(|| {
+            let before = self.caches.mark();
+            let outcome = self.answer(engine, turn, sink);
+            if outcome.is_err() {
+                self.caches.restore(before)?;
+            }
+            outcome
+        })
     }
 
     fn answer(
@@ -125,104 +120,64 @@ impl Session {
     ) -> Result<Outcome> {
         request.generation.check()?;
         let mut seconds = Seconds::default();
-        let prepared = self.prepare(engine, request, &mut seconds, sink)?;
-        let pruner = self.pruning.pruner.clone();
-        let positions = engine.switches.positions(prepared.plan.positions);
-        let selected = timed(&mut seconds.stage1, || {
-            let (model, layout) = (&engine.model, &prepared.layout);
-            let plan = prepared.plan.stage1.as_ref();
-            let asks = plan.is_some_and(|plan| plan.signals.has(Tensor::Text));
-            let question = asks.then(|| prepared.question(engine)).transpose()?;
-            stage1(&Stage1Work {
-                model,
-                pruner: pruner.as_ref(),
-                plan,
-                images: &prepared.images,
-                layout,
-                first_image: self.images,
-                question: question.as_ref(),
-                positions,
-            })
-            .map(|selected| (selected, question))
-        });
-        let (selected, question) = selected?;
-        seconds.stage1 -= selected.projecting;
-        seconds.projector += selected.projecting;
-        let turn = Turn {
+        let mut telemetry = Telemetry { seconds: &mut seconds, sink };
+        let mut prepared = self.prepare(engine, request, &mut telemetry)?;
+        let images = self.encode(engine, request, &mut prepared, &mut telemetry)?;
+        let context = TurnContext {
+            engine,
+            options: &self.options,
+            plan: &prepared.plan,
             layout: &prepared.layout,
-            stage1: &selected,
-            cuts: &prepared.plan.cuts,
-            pruner: pruner.as_ref(),
-            family: engine.model.config().family,
+            images: &images,
+            first_image: self.images,
             starts: &self.positions,
-            positions,
-            observe_all: request.dump,
+            observe_all: request.observe.tensors,
         };
-        let mut watched = Watched { seconds: &mut seconds, sink: &mut *sink };
-        let filled = prefill(engine.model.decoder(), &mut self.caches, &turn, &mut watched)?;
+        let question = prepared.question(engine, telemetry.seconds)?;
+        let selected = stage1(&context, question.as_ref(), &mut telemetry)?;
+        let filled = prefill(&context, &selected, &mut self.caches, &mut telemetry)?;
         let cache_lengths = self.caches.lengths();
         let logits: Vec<f32> = filled.logits.to_vec1()?;
         check_finite(&logits, 0)?;
-        let first_logits = LogitsTrace::new(&logits);
+        let report = Report::new(&context, request.observe, &logits, cache_lengths);
         let length = self.length + prepared.layout.len();
         let room = engine.longest().saturating_sub(length);
-        let generation = Generation {
-            max_new_tokens: request.generation.max_new_tokens.min(room),
-            ..request.generation.clone()
-        };
+        let most = request.generation.max_new_tokens.min(room);
         let decoding = Decoding {
             decoder: engine.model.decoder(),
             tokenizer: engine.tokenizer.as_ref(),
-            options: &generation,
+            options: &Generation { max_new_tokens: most, ..request.generation.clone() },
             ends: &engine.ends,
             logits,
             positions: filled.next_positions.clone(),
         };
-        let decoded = timed(&mut seconds.decode, || decode(decoding, &mut self.caches, sink))?;
-        let spatial = engine.model.config().decoder.rope.axes.is_spatial();
-        let tensors = || dump(&prepared.images, question.as_ref(), &filled, spatial);
-        let dump = request.dump.then(tensors).transpose()?;
-        let report = Report {
-            layout: &prepared.layout,
-            images: &prepared.images,
-            refine_layer: prepared.plan.cuts.last().map_or(
-                self.pruning.refine_layer.unwrap_or(engine.schedule.policy.refine_layer),
-                |cut| cut.block,
-            ),
-            // A block the caller or the method chose was scaled from nowhere.
-            uncalibrated: engine.schedule.preset.is_none()
-                && self.pruning.refine_layer.is_none()
-                && pruner.refinement() == Refinement::Model,
-            selected,
-            filled,
-            cache_lengths,
-            first_logits,
-        };
-        let outcome = report.finish(engine, &decoded, seconds, dump);
-        self.commit(prepared, decoded, length);
-        Ok(outcome)
+        let Telemetry { seconds: spent, sink } = telemetry;
+        let decoded = timed(&mut spent.decode, || decode(decoding, &mut self.caches, sink))?;
+        let outcome = report.finish(selected, filled, question.as_ref(), &decoded, seconds)?;
+        let (plan, history) = (prepared.plan, prepared.history);
+        self.commit(images.len(), history, decoded, length);
+        Ok(Outcome { plan, ..outcome })
     }
 
-    /// Images to embeddings, messages to a layout, budget to a plan.
+    /// Messages to token ids, images to pixels, the budget to a plan; nothing has been computed yet.
     fn prepare(
         &self,
         engine: &Engine,
         request: &TurnRequest,
-        seconds: &mut Seconds,
-        sink: &mut dyn Sink,
+        telemetry: &mut Telemetry<'_>,
     ) -> Result<Prepared> {
         let (ids, history) = self.ids(engine, &request.prompt)?;
-        let config = engine.model.config();
         let videos = engine.takes_video();
         let (ids, visuals) = assign(&ids, engine.placeholder, &request.images, videos)?;
-        let packing = engine.packing(self.pruning.pruner.prunes());
-        let mut looked = Vec::new();
+        let pipeline = VisualPipeline::new(engine, &self.options)?;
+        let mut inputs = Vec::new();
         for visual in &visuals {
-            looked.push(engine.look(visual, packing, seconds)?);
+            inputs.push(pipeline.prepare(engine, visual, telemetry.seconds)?);
+            telemetry.report(Phase::Preprocess, inputs.len(), visuals.len())?;
         }
-        let layouts: Vec<&VisualLayout> = looked.iter().map(Look::layout).collect();
-        let plan = engine.plan(&self.pruning, &layouts)?;
-        let spatial = config.decoder.rope.axes.is_spatial();
+        let layouts: Vec<&VisualLayout> = inputs.iter().map(VisualInput::layout).collect();
+        let plan = engine.plan(&self.options, &layouts)?;
+        let spatial = engine.model.config().decoder.rope.axes.is_spatial();
         let extent = |layout: &&VisualLayout| {
             if spatial { Extent::grid(layout) } else { Extent::line(layout.len()) }
         };
@@ -231,28 +186,36 @@ impl Session {
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
         check_text(&plan, &layout)?;
-        let mut taps = plan.stage1.as_ref().map_or_else(VisionTaps::default, Stage1Plan::taps);
-        taps.features |= request.dump;
-        taps.attention.deep |= request.dump;
-        let sink = RefCell::new(sink);
-        let tell = |done, total| {
-            sink.borrow_mut().progress(Step { phase: Phase::Vision, done, total });
-        };
-        let unprojected = !request.dump
-            && plan
-                .stage1
-                .as_ref()
-                .is_some_and(|plan| config.family.projects_tokens() && plan.selects_unprojected());
-        let how =
-            Seeing { unprojected, watch: Watch::new(&tell), ..engine.seeing(taps, request.dump) };
+        Ok(Prepared { layout, inputs, plan, history })
+    }
+
+    /// Runs the vision side on the images that have not been through it.
+    fn encode(
+        &self,
+        engine: &Engine,
+        request: &TurnRequest,
+        prepared: &mut Prepared,
+        telemetry: &mut Telemetry<'_>,
+    ) -> Result<Vec<Arc<VisionOutput>>> {
+        let (plan, dump) = (prepared.plan.stage1.as_ref(), request.observe.tensors);
+        let mut taps = plan.map_or_else(VisionTaps::default, Stage1Plan::taps);
+        taps.features |= dump;
+        taps.attention.deep |= dump;
+        let projects = engine.model.config().family.projects_tokens();
+        let unprojected = !dump && projects && plan.is_some_and(Stage1Plan::selects_unprojected);
+        let how = EncodeOptions::new(engine, &self.options.switches, taps);
+        let how = EncodeOptions { keep_pixels: dump, unprojected, ..how };
         let mut images = Vec::new();
-        for image in looked {
-            images.push(match image {
-                Look::Seen(image) => image,
-                Look::Fresh(image) => Arc::new(see(&engine.model, *image, &how, seconds)?),
+        for input in prepared.inputs.drain(..) {
+            images.push(match input {
+                VisualInput::Encoded(image) => image,
+                VisualInput::Preprocessed(image) => {
+                    let Telemetry { seconds, sink } = telemetry;
+                    Arc::new(encode(&engine.model, *image, &how, seconds, *sink)?)
+                }
             });
         }
-        Ok(Prepared { layout, images, plan, history })
+        Ok(images)
     }
 
     /// Ids of this turn, and the messages with it.
@@ -264,7 +227,10 @@ impl Session {
                 refuse("it began with messages and cannot go on with token ids")
             }
             Prompt::InputIds(ids) if ids.is_empty() => refuse("no token ids were given"),
-            Prompt::InputIds(ids) => Ok((ids.clone(), Vec::new())),
+            Prompt::InputIds(ids) => {
+                check_vocabulary(ids, engine)?;
+                Ok((ids.clone(), Vec::new()))
+            }
             Prompt::Messages(_) if later && self.history.is_empty() => {
                 refuse("it began with token ids and cannot go on with messages")
             }
@@ -277,22 +243,55 @@ impl Session {
             Prompt::Messages(new) => {
                 let mut messages = self.history.clone();
                 messages.extend(new.iter().cloned());
-                Ok((engine.encode_pieces(&messages, later)?, messages))
+                let ids = engine.encode_pieces(&messages, self.options.style, later)?;
+                Ok((ids, messages))
             }
         }
     }
 
     /// Takes a finished turn into the conversation.
-    fn commit(&mut self, prepared: Prepared, decoded: Decoded, length: usize) {
+    fn commit(&mut self, images: usize, history: Vec<Message>, decoded: Decoded, length: usize) {
         // All tokens of the answer are in the caches, but for one that may be pending.
         self.length = length + decoded.ids.len() - usize::from(decoded.pending.is_some());
         self.positions = decoded.positions;
         self.pending = decoded.pending;
         self.turns += 1;
-        self.images += prepared.images.len();
-        if !prepared.history.is_empty() {
-            self.history = prepared.history;
+        self.images += images;
+        if !history.is_empty() {
+            self.history = history;
             self.history.push(Message::assistant(decoded.text));
+        }
+    }
+}
+
+impl Prepared {
+    /// Embeddings of the question's words, for pruners that compare them with the image.
+    fn question(&self, engine: &Engine, seconds: &mut Seconds) -> Result<Option<Features>> {
+        let asks = self.plan.stage1.as_ref().is_some_and(|plan| plan.signals.has(Signal::Text));
+        if !asks {
+            return Ok(None);
+        }
+        let text = self.history.iter().rev().find(|message| message.role == Role::User);
+        let text = text.map(Message::text);
+        let asked = QuestionText {
+            family: engine.model.config().family,
+            text: text.as_deref(),
+            tokenizer: engine.tokenizer.as_ref(),
+            layout: &self.layout,
+        };
+        timed(&mut seconds.stage1, || question(engine.model.decoder(), asked).map(Some))
+    }
+}
+
+/// Refuses ids that the decoder has no embedding for. An image's placeholder may lie beyond them.
+fn check_vocabulary(ids: &[u32], engine: &Engine) -> Result<()> {
+    let vocabulary = engine.model.config().decoder.vocab_size;
+    let known = |id: u32| (id as usize) < vocabulary || id == engine.placeholder;
+    match ids.iter().find(|&&id| !known(id)) {
+        None => Ok(()),
+        Some(id) => {
+            let accepted = format!("0 to {}, the vocabulary", vocabulary.saturating_sub(1));
+            Err(Error::range("token id", id, accepted))
         }
     }
 }
@@ -307,7 +306,7 @@ fn check_length(tokens: usize, longest: usize) -> Result<()> {
 
 /// Refuses to score visual tokens by text where there is none.
 fn check_text(plan: &Plan, layout: &PromptLayout) -> Result<()> {
-    let asks = plan.stage1.as_ref().is_some_and(|plan| plan.signals.has(Tensor::Text));
+    let asks = plan.stage1.as_ref().is_some_and(|plan| plan.signals.has(Signal::Text));
     let scored = asks || plan.cuts.iter().any(|cut| cut.signals.attention.is_some());
     if scored && layout.len() == layout.visual_tokens() {
         let accepted = "at least 1 text token, by which visual tokens are scored";

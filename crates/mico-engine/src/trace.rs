@@ -2,49 +2,75 @@
 
 use std::time::Instant;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::outcome::{CutOutcome, Outcome, Stage1Outcome};
 
 /// Logits listed in a trace.
 const TOP: usize = 10;
 
-/// What happened to one request. Serialises to exactly the fields of the command-line contract;
-/// indices of visual tokens are positions in the unpruned visual sequence, images in order.
+/// What happened to one request, as a document. Serialises to exactly the fields of the command-line
+/// contract; indices of visual tokens are positions in the unpruned visual sequence, images in order.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Trace {
+#[non_exhaustive]
+pub struct Trace<'a> {
     /// What ran.
-    pub model: ModelTrace,
+    pub model: &'a ModelTrace,
     /// N0, over all images of the turn.
     pub visual_tokens: usize,
     /// P0: the turn's unpruned length.
     pub prompt_tokens: usize,
     /// What Stage 1 kept; null if it did not run.
-    pub stage1: Option<Stage1Trace>,
+    pub stage1: Option<&'a Stage1Outcome>,
     /// What Stage 2 kept; null if it did not run.
-    pub stage2: Option<Stage2Trace>,
+    pub stage2: Option<Stage2Trace<'a>>,
     /// What every cut kept, where a method makes several; the last of them is `stage2`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cuts: Vec<CutTrace>,
+    #[serde(skip_serializing_if = "<[CutOutcome]>::is_empty")]
+    pub cuts: &'a [CutOutcome],
     /// Tokens that took others in: the target and what went into it, before the decoder and inside.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub merged: Vec<(usize, Vec<usize>)>,
+    #[serde(skip_serializing_if = "<[(usize, Vec<usize>)]>::is_empty")]
+    pub merged: &'a [(usize, Vec<usize>)],
     /// Visual tokens per block and image (or frame of a video), averaged over the blocks.
     pub layer_average: f64,
     /// Tokens each block's cache held after the prompt; null for a block without one.
-    pub cache_lengths: Vec<Option<usize>>,
+    pub cache_lengths: &'a [Option<usize>],
     /// The answer's ids, the end token left out.
-    pub generated_ids: Vec<u32>,
+    pub generated_ids: &'a [u32],
     /// The answer.
-    pub text: String,
+    pub text: &'a str,
     /// Logits at the last prompt token.
-    pub first_logits: LogitsTrace,
+    pub first_logits: &'a LogitsTrace,
     /// Where the time went.
     pub seconds: Seconds,
-    /// Most memory the process held so far (`VmHWM`); 0 where the system does not say.
+    /// Most memory the process has held until now (`VmHWM`); 0 where the system does not say.
     pub peak_memory_bytes: u64,
+}
+
+impl<'a> Trace<'a> {
+    pub(crate) fn of(outcome: &'a Outcome) -> Option<Self> {
+        let (usage, cuts) = (&outcome.usage, &outcome.cuts);
+        Some(Self {
+            model: &outcome.model,
+            visual_tokens: usage.visual_tokens,
+            prompt_tokens: usage.prompt_tokens,
+            stage1: outcome.stage1.as_ref(),
+            stage2: cuts.last().map(|cut| Stage2Trace { kept: &cut.kept }),
+            cuts: if cuts.len() > 1 { cuts } else { &[] },
+            merged: &outcome.merged,
+            layer_average: usage.layer_average,
+            cache_lengths: &outcome.cache_lengths,
+            generated_ids: &outcome.answer.ids,
+            text: &outcome.answer.text,
+            first_logits: outcome.first_logits.as_ref()?,
+            seconds: outcome.seconds,
+            peak_memory_bytes: peak_memory_bytes(),
+        })
+    }
 }
 
 /// The model of a trace.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ModelTrace {
     /// `llava`, `llava_next`, `qwen2_5_vl`, ...
     pub family: &'static str,
@@ -57,33 +83,17 @@ pub struct ModelTrace {
     pub uncalibrated: bool,
 }
 
-/// What Stage 1 kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Stage1Trace {
-    /// Ascending.
-    pub kept: Vec<usize>,
-    /// How many of each group.
-    pub groups: Vec<usize>,
-}
-
-/// What Stage 2 kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Stage2Trace {
-    /// Ascending.
-    pub kept: Vec<usize>,
-}
-
-/// What one of several cuts kept.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct CutTrace {
-    /// The block after which tokens went, counted from 1.
-    pub block: usize,
-    /// Ascending.
-    pub kept: Vec<usize>,
+/// What the last selection inside the decoder kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Stage2Trace<'a> {
+    /// The tokens kept, ascending.
+    pub kept: &'a [usize],
 }
 
 /// A row of logits in short.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct LogitsTrace {
     /// The likeliest id.
     pub argmax: u32,
@@ -94,14 +104,19 @@ pub struct LogitsTrace {
 impl LogitsTrace {
     pub(crate) fn new(logits: &[f32]) -> Self {
         let mut order: Vec<(u32, f32)> = (0_u32..).zip(logits.iter().copied()).collect();
-        order.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        order.truncate(TOP);
+        let likelier = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+        if order.len() > TOP {
+            order.select_nth_unstable_by(TOP - 1, likelier);
+            order.truncate(TOP);
+        }
+        order.sort_by(likelier);
         Self { argmax: order.first().map_or(0, |first| first.0), top: order }
     }
 }
 
 /// Seconds per component.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Seconds {
     /// Decoding, resizing, normalising.
     pub preprocess: f64,
@@ -135,4 +150,18 @@ pub(crate) fn peak_memory_bytes() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
     kibibytes.map_or(0, |kibibytes: u64| kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_likeliest_come_first_and_of_equals_the_lower_id() {
+        let logits: Vec<f32> = (0..40).map(|id| [0.5, 3.0, -1.0, 3.0][id % 4]).collect();
+        let trace = LogitsTrace::new(&logits);
+        let ids: Vec<u32> = trace.top.iter().map(|top| top.0).collect();
+        assert_eq!((trace.argmax, ids), (1, vec![1, 3, 5, 7, 9, 11, 13, 15, 17, 19]));
+        assert_eq!(LogitsTrace::new(&[1.0, 2.0]).top, [(1, 2.0), (0, 1.0)]);
+    }
 }

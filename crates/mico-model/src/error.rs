@@ -9,6 +9,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// One line that names the thing at fault, what was found and what is accepted.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A file or folder could not be read.
     #[error("cannot read {}: {source}", path.display())]
@@ -107,6 +108,10 @@ pub enum Error {
         /// The names accepted.
         accepted: String,
     },
+
+    /// The caller stopped the work.
+    #[error("cancelled by the caller")]
+    Cancelled,
 
     /// The tensor library failed.
     #[error("tensor operation failed: {}", first_line(.0))]

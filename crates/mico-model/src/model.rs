@@ -1,6 +1,7 @@
 //! A whole model: a family's vision side and the decoder.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use candle_core::Device;
 
@@ -16,7 +17,8 @@ use crate::vision::{Embedded, Encoded, Pixels, VisionTaps, Watch};
 use crate::weights::{Builder, Precision, ProgressFn};
 
 /// How to load a model.
-pub struct LoadOptions<'a> {
+#[derive(Clone)]
+pub struct LoadOptions {
     /// Where the weights go.
     pub device: Device,
     /// Number format of the decoder's matrices.
@@ -26,11 +28,11 @@ pub struct LoadOptions<'a> {
     /// Folder of the vision tower, for original checkpoints that do not contain it; by default the
     /// folder the configuration names, if it lies beside the model.
     pub vision_tower: Option<PathBuf>,
-    /// Called after every tensor.
-    pub progress: Option<&'a ProgressFn<'a>>,
+    /// Called after every tensor; a break stops loading with [`crate::Error::Cancelled`].
+    pub progress: Option<Arc<ProgressFn>>,
 }
 
-impl Default for LoadOptions<'_> {
+impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             device: Device::Cpu,
@@ -71,7 +73,7 @@ impl Model {
         let config = ModelConfig::read(files)?;
         let tower = options.vision_tower.as_deref().or(config.vision.tower_folder());
         let blocks = config.vision.blocks()?;
-        let mut source = CheckpointSource::open(files, tower, blocks, options.progress)?;
+        let mut source = CheckpointSource::open(files, tower, blocks, options.progress.clone())?;
         let mut builder = Builder {
             source: &mut source,
             device: options.device.clone(),

@@ -1,5 +1,7 @@
 //! Where weights come from (a checkpoint, a random generator) and how they are kept.
 
+use std::ops::ControlFlow;
+
 use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{DType, Device, Tensor};
 
@@ -24,7 +26,7 @@ pub struct Progress {
 }
 
 /// Called after every tensor.
-pub type ProgressFn<'a> = dyn Fn(Progress) + 'a;
+pub type ProgressFn = dyn Fn(Progress) -> ControlFlow<()> + Send + Sync;
 
 /// Something that can produce the tensors of a model by part and name.
 pub(crate) trait TensorSource {

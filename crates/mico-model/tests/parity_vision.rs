@@ -3,6 +3,9 @@
 
 mod support;
 
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+
 use mico_model::{LoadOptions, Pixels, Progress, VisionTaps};
 use support::Case;
 
@@ -90,11 +93,15 @@ fn pixels_of_the_wrong_size_are_refused() {
 #[test]
 fn progress_ends_at_its_total() {
     for &name in CASES {
-        let seen = std::cell::RefCell::new(Vec::new());
-        let notify = |progress| seen.borrow_mut().push(progress);
-        let options = LoadOptions { progress: Some(&notify), ..LoadOptions::default() };
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let told = Arc::clone(&seen);
+        let notify = move |progress| {
+            told.lock().unwrap().push(progress);
+            ControlFlow::Continue(())
+        };
+        let options = LoadOptions { progress: Some(Arc::new(notify)), ..LoadOptions::default() };
         Case::load_with(name, &options);
-        let last: Progress = *seen.borrow().last().unwrap();
+        let last: Progress = *seen.lock().unwrap().last().unwrap();
         assert_eq!(last.tensors_done, last.tensors_total, "{name}");
         assert_eq!(last.bytes_done, last.bytes_total, "{name}");
     }

@@ -5,8 +5,9 @@ use mico_model::{Caches, Decoder};
 
 use super::sampler::{Sampler, check_finite};
 use super::stop::StopGate;
-use super::{Finish, Generation, Sink};
+use super::{Finish, Generation};
 use crate::error::{Error, Result};
+use crate::sink::{Phase, Sink, report, unless_stopped};
 use crate::tokenizer::{TextStream, Tokenizer};
 
 /// Where an answer begins.
@@ -42,31 +43,14 @@ pub(crate) fn decode(
 ) -> Result<Decoded> {
     let Decoding { decoder, tokenizer, options, ends, mut logits, mut positions } = start;
     let mut sampler = Sampler::new(options);
-    let mut stream = tokenizer.map(TextStream::new);
-    let mut gate = StopGate::new(&options.stop);
-    let mut out = Decoded {
-        ids: Vec::new(),
-        text: String::new(),
-        finish: Finish::Length,
-        pending: None,
-        positions: Vec::new(),
-    };
-    let say = |piece: &str, text: &mut String, sink: &mut dyn Sink| {
-        if !piece.is_empty() {
-            text.push_str(piece);
-            sink.text(piece);
-        }
-    };
-    while out.ids.len() < options.max_new_tokens {
-        if sink.cancelled() {
-            out.finish = Finish::Cancelled;
-            break;
-        }
-        if let Some(id) = out.pending.take() {
+    let mut writer = tokenizer.map(|tokenizer| Writer::new(tokenizer, options));
+    let (mut ids, mut pending, mut finish) = (Vec::new(), None, Finish::Length);
+    while ids.len() < options.max_new_tokens {
+        if let Some(id) = pending.take() {
             logits = step(decoder, caches, id, &positions)?;
             positions.iter_mut().for_each(|position| *position += 1);
         }
-        check_finite(&logits, out.ids.len())?;
+        check_finite(&logits, ids.len())?;
         let id = match sink.steer(&logits) {
             Some(id) if (id as usize) < logits.len() => id,
             Some(id) => {
@@ -76,32 +60,80 @@ pub(crate) fn decode(
             None => sampler.next(&logits),
         };
         if !options.ignore_eos && ends.contains(&id) {
-            out.finish = Finish::End;
+            finish = Finish::End;
             break;
         }
-        out.ids.push(id);
-        out.pending = Some(id);
-        let Some(stream) = &mut stream else { continue };
-        let (piece, stop) = gate.push(&stream.push(id)?);
-        say(&piece, &mut out.text, sink);
-        if let Some(stop) = stop {
-            out.finish = Finish::Stop(stop.to_owned());
+        ids.push(id);
+        pending = Some(id);
+        if let Some(writer) = &mut writer
+            && let Some(stop) = writer.push(id, sink)?
+        {
+            finish = Finish::Stop(stop);
+        }
+        report(sink, Phase::Decode, ids.len(), options.max_new_tokens)?;
+        if matches!(finish, Finish::Stop(_)) {
             break;
         }
     }
-    if let (Some(stream), false) = (&mut stream, matches!(out.finish, Finish::Stop(_))) {
-        let (piece, stop) = gate.push(&stream.finish()?);
-        say(&piece, &mut out.text, sink);
-        match stop {
-            Some(stop) => out.finish = Finish::Stop(stop.to_owned()),
-            None => say(&gate.finish(), &mut out.text, sink),
+    let mut text = String::new();
+    if let Some(mut writer) = writer {
+        if !matches!(finish, Finish::Stop(_))
+            && let Some(stop) = writer.finish(sink)?
+        {
+            finish = Finish::Stop(stop);
         }
+        text = writer.text;
     }
-    out.positions = positions;
-    Ok(out)
+    Ok(Decoded { ids, text, finish, pending, positions })
 }
 
-/// One token through all blocks, standing in each where its tokens end.
+/// Turns ids into text, holds back what may become a stop string, and passes the rest on.
+struct Writer<'a> {
+    stream: TextStream<'a>,
+    gate: StopGate<'a>,
+    text: String,
+}
+
+impl<'a> Writer<'a> {
+    fn new(tokenizer: &'a Tokenizer, options: &'a Generation) -> Self {
+        let (stream, gate) = (TextStream::new(tokenizer), StopGate::new(&options.stop));
+        Self { stream, gate, text: String::new() }
+    }
+
+    /// Takes one more token; the stop string, if it completed one.
+    fn push(&mut self, id: u32, sink: &mut dyn Sink) -> Result<Option<String>> {
+        let piece = self.stream.push(id)?;
+        self.pass(&piece, sink)
+    }
+
+    /// Everything held back so far; the stop string, if it turned out to be one.
+    fn finish(&mut self, sink: &mut dyn Sink) -> Result<Option<String>> {
+        let piece = self.stream.finish()?;
+        let stop = self.pass(&piece, sink)?;
+        if stop.is_none() {
+            let rest = self.gate.finish();
+            self.say(&rest, sink)?;
+        }
+        Ok(stop)
+    }
+
+    fn pass(&mut self, piece: &str, sink: &mut dyn Sink) -> Result<Option<String>> {
+        let (ready, stop) = self.gate.push(piece);
+        let stop = stop.map(str::to_owned);
+        self.say(&ready, sink)?;
+        Ok(stop)
+    }
+
+    fn say(&mut self, piece: &str, sink: &mut dyn Sink) -> Result<()> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        self.text.push_str(piece);
+        unless_stopped(sink.text(piece))
+    }
+}
+
+/// One token through all blocks, at each block's own position.
 fn step(decoder: &Decoder, caches: &mut Caches, id: u32, positions: &[u32]) -> Result<Vec<f32>> {
     let mut hidden = decoder.embed(&[id])?;
     let mut from = 0;

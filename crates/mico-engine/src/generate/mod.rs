@@ -73,15 +73,14 @@ impl Generation {
 
 /// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Finish {
-    /// The model said so.
+    /// The model said one of its end tokens.
     End,
-    /// A stop string came up.
+    /// One of the request's stop strings came up.
     Stop(String),
-    /// The most tokens were made.
+    /// The largest number of tokens was made.
     Length,
-    /// The caller said so.
-    Cancelled,
 }
 
 impl Finish {
@@ -91,64 +90,6 @@ impl Finish {
             Self::End => "end",
             Self::Stop(_) => "stop",
             Self::Length => "length",
-            Self::Cancelled => "cancelled",
         }
-    }
-}
-
-/// What takes long before an answer begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Phase {
-    /// The vision tower on one image or video.
-    Vision,
-    /// The decoder on the prompt.
-    Prefill,
-}
-
-/// How far a phase has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
-    /// The phase.
-    pub phase: Phase,
-    /// Blocks done; in the tower, times the views that went through them.
-    pub done: usize,
-    /// Of how many.
-    pub total: usize,
-}
-
-/// Follows an answer while it is made.
-pub trait Sink {
-    /// How far the work before the answer has come.
-    fn progress(&mut self, step: Step) {
-        let _ = step;
-    }
-
-    /// A piece of the answer's text.
-    fn text(&mut self, piece: &str) {
-        let _ = piece;
-    }
-
-    /// Shown the logits before every token; may name the token that is said in place of the likeliest.
-    fn steer(&mut self, logits: &[f32]) -> Option<u32> {
-        let _ = logits;
-        None
-    }
-
-    /// Asked before every token: whether to stop now.
-    fn cancelled(&self) -> bool {
-        false
-    }
-}
-
-/// Follows nothing.
-impl Sink for () {}
-
-/// Calls a function with every piece of text.
-#[derive(Debug)]
-pub struct TextSink<F: FnMut(&str)>(pub F);
-
-impl<F: FnMut(&str)> Sink for TextSink<F> {
-    fn text(&mut self, piece: &str) {
-        (self.0)(piece);
     }
 }

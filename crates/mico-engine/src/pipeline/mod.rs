@@ -1,16 +1,18 @@
 //! The two-stage pipeline: pixels to visual embeddings, Stage 1, decoder blocks, Stage 2, the rest.
 
-mod alive;
+mod context;
+mod live;
 mod prefill;
 mod question;
 mod stage1;
 mod stage2;
 mod vision;
 
-pub(crate) use prefill::{Prefilled, Turn, Watched, prefill};
-pub(crate) use question::{Asked, question};
-pub(crate) use stage1::{Stage1, Stage1Work, stage1};
-pub(crate) use vision::{Seeing, SeenImage, grids, see};
+pub(crate) use context::{Telemetry, TurnContext};
+pub(crate) use prefill::{Prefilled, prefill};
+pub(crate) use question::{QuestionText, question};
+pub(crate) use stage1::{Stage1, stage1};
+pub(crate) use vision::{EncodeOptions, VisionOutput, encode, grids};
 
 use candle_core::{Device, Tensor};
 use mico_select::{Rows, Selection};

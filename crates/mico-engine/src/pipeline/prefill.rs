@@ -1,54 +1,28 @@
 //! A turn through the decoder: all its tokens, pruned on the way as planned.
 
 use candle_core::Tensor;
-use mico_model::{Caches, Decoder, Family, Position};
+use mico_model::{Caches, Position};
 use mico_select::{Merge, Selection};
 
-use super::Stage1;
-use super::alive::Alive;
+use super::live::LiveTokens;
 use super::stage2::{Observed, Observing, choose, raters, tap};
+use super::{Stage1, Telemetry, TurnContext};
 use crate::error::{Error, Result};
-use crate::generate::{Phase, Sink, Step};
-use crate::layout::PromptLayout;
-use crate::pruner::{Cut, PositionRule, Pruner, TextAttention};
-use crate::trace::{Seconds, timed};
-
-/// What goes into the decoder, on top of what its caches hold.
-#[derive(Debug)]
-pub(crate) struct Turn<'a> {
-    pub(crate) layout: &'a PromptLayout,
-    pub(crate) stage1: &'a Stage1,
-    pub(crate) cuts: &'a [Cut],
-    pub(crate) pruner: &'a dyn Pruner,
-    pub(crate) family: Family,
-    /// Logical position of the first token in each block.
-    pub(crate) starts: &'a [u32],
-    pub(crate) positions: PositionRule,
-    /// Observe cuts that drop nothing, too, and remember what every cut saw.
-    pub(crate) observe_all: bool,
-}
-
-impl Turn<'_> {
-    /// Positions are renumbered only where tokens go: an untouched prompt stays as it is.
-    fn rule(&self) -> PositionRule {
-        let entered = self.stage1.kept.len();
-        let whole = entered == self.layout.visual_tokens()
-            && self.cuts.iter().all(|cut| cut.keep >= entered);
-        if whole { PositionRule::Original } else { self.positions }
-    }
-}
+use crate::pruner::{Cut, PositionRule, TextAttention};
+use crate::sink::Phase;
+use crate::trace::timed;
 
 /// What came out.
 #[derive(Debug)]
 pub(crate) struct Prefilled {
     /// Logits at the last token, `[vocab]`.
     pub(crate) logits: Tensor,
-    /// Positions of the tokens that entered block 1.
+    /// Position ids of the tokens that entered block 1.
     pub(crate) position_ids: Vec<Position>,
     /// Logical position of the token that follows, in each block.
     pub(crate) next_positions: Vec<u32>,
     /// What each cut left.
-    pub(crate) cuts: Vec<Kept>,
+    pub(crate) cuts: Vec<CutSurvivors>,
     /// Visual tokens in each block.
     pub(crate) visual_per_block: Vec<usize>,
     /// What the cuts saw: the last one, or all of them.
@@ -57,7 +31,7 @@ pub(crate) struct Prefilled {
 
 /// What a cut left.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct CutSurvivors {
     /// The block, counted from 1.
     pub(crate) block: usize,
     /// Visual tokens, numbered as in the prompt, ascending.
@@ -66,9 +40,9 @@ pub(crate) struct Kept {
     pub(crate) merges: Vec<Merge>,
 }
 
-impl Kept {
-    fn new(block: usize, alive: &Alive, selection: &Selection, before: &[usize]) -> Self {
-        let mut visual = alive.visual.clone();
+impl CutSurvivors {
+    fn new(block: usize, live: &LiveTokens<'_>, selection: &Selection, before: &[usize]) -> Self {
+        let mut visual = live.visual.clone();
         visual.sort_unstable();
         let merges = selection.merges.iter().map(|merge| Merge {
             target: before[merge.target],
@@ -79,102 +53,155 @@ impl Kept {
     }
 }
 
-/// Where the time goes, and who is told of it.
-pub(crate) struct Watched<'a> {
-    pub(crate) seconds: &'a mut Seconds,
-    pub(crate) sink: &'a mut dyn Sink,
-}
-
-impl Watched<'_> {
-    pub(super) fn tell(&mut self, done: usize, total: usize) {
-        self.sink.progress(Step { phase: Phase::Prefill, done, total });
-    }
-}
-
-/// Runs a turn.
+/// Runs a turn through the decoder, on top of what its caches hold.
 pub(crate) fn prefill(
-    decoder: &Decoder,
+    context: &TurnContext<'_>,
+    stage1: &Stage1,
     caches: &mut Caches,
-    turn: &Turn<'_>,
-    watched: &mut Watched<'_>,
+    telemetry: &mut Telemetry<'_>,
 ) -> Result<Prefilled> {
-    let rule = turn.rule();
-    let mut alive = Alive::enter(decoder, turn, rule)?;
-    let position_ids = alive.positions.ids().to_vec();
-    let entered = alive.len();
-    let (mut cut_kept, mut observed) = (Vec::new(), Vec::new());
-    let (mut rows_per_block, mut visual_per_block) = (Vec::new(), Vec::new());
-    let mut from = 0;
-    // Without visual tokens there is nothing to cut.
-    let cuts = if alive.visual.is_empty() { &[] } else { turn.cuts };
-    let rated = cuts.iter().any(|cut| cut.signals.attention == Some(TextAttention::Raters));
-    let raters = if rated {
-        timed(&mut watched.seconds.stage2_relevance, || raters(&alive, turn.layout))?
-    } else {
-        Vec::new()
-    };
-    for cut in cuts {
-        if cut.block <= from || cut.block >= decoder.blocks() {
-            let accepted = format!("{} to {}", from + 1, decoder.blocks() - 1);
+    let mut prefill = Prefill::enter(*context, stage1, telemetry)?;
+    for cut in prefill.cuts {
+        prefill.cut(cut, caches, telemetry)?;
+    }
+    prefill.finish(caches, telemetry)
+}
+
+/// A turn between two blocks.
+struct Prefill<'a> {
+    context: TurnContext<'a>,
+    rule: PositionRule,
+    live: LiveTokens<'a>,
+    cuts: &'a [Cut],
+    /// Slots of the words that rate visual tokens, if a cut asks for them.
+    raters: Vec<u32>,
+    /// Rows that entered block 1, and their position ids.
+    entered: Vec<Position>,
+    /// Blocks done.
+    from: usize,
+    rows_per_block: Vec<usize>,
+    visual_per_block: Vec<usize>,
+    survivors: Vec<CutSurvivors>,
+    observed: Vec<Observed>,
+}
+
+/// Positions are renumbered only where tokens go: an untouched prompt stays as it is.
+fn position_rule(context: &TurnContext<'_>, stage1: &Stage1) -> PositionRule {
+    let entered = stage1.kept.len();
+    let whole = entered == context.layout.visual_tokens()
+        && context.plan.cuts.iter().all(|cut| cut.keep >= entered);
+    if whole { PositionRule::Original } else { context.positions() }
+}
+
+impl<'a> Prefill<'a> {
+    fn enter(
+        context: TurnContext<'a>,
+        stage1: &Stage1,
+        telemetry: &mut Telemetry<'_>,
+    ) -> Result<Self> {
+        let rule = position_rule(&context, stage1);
+        let live = LiveTokens::enter(context, stage1, rule)?;
+        // Without visual tokens there is nothing to cut.
+        let cuts: &[Cut] = if live.visual.is_empty() { &[] } else { &context.plan.cuts };
+        let rated = cuts.iter().any(|cut| cut.signals.attention == Some(TextAttention::Raters));
+        let raters = if rated {
+            timed(&mut telemetry.seconds.stage2_relevance, || raters(&live))?
+        } else {
+            Vec::new()
+        };
+        Ok(Self {
+            context,
+            rule,
+            cuts,
+            raters,
+            entered: live.positions.ids().to_vec(),
+            live,
+            from: 0,
+            rows_per_block: Vec::new(),
+            visual_per_block: Vec::new(),
+            survivors: Vec::new(),
+            observed: Vec::new(),
+        })
+    }
+
+    /// Runs the blocks up to a cut, observes what it declares, and drops what it does not keep.
+    fn cut(&mut self, cut: &Cut, caches: &mut Caches, telemetry: &mut Telemetry<'_>) -> Result<()> {
+        let (decoder, live) = (self.context.decoder(), &mut self.live);
+        if cut.block <= self.from || cut.block >= decoder.blocks() {
+            let accepted = format!("{} to {}", self.from + 1, decoder.blocks() - 1);
             return Err(Error::range("refine-layer", cut.block, accepted));
         }
-        visual_per_block.resize(cut.block, alive.visual.len());
-        rows_per_block.resize(cut.block, alive.len());
-        let drops = cut.keep < alive.visual.len();
-        let split = alive.split(turn.layout);
-        let looks = drops || turn.observe_all;
-        let wanted = looks.then(|| tap(cut, &split, alive.len(), &alive.rows_at(&raters)));
-        let wanted = wanted.flatten();
-        let blocks = from..cut.block;
-        let tapped = alive.advance(decoder, blocks, caches, wanted.as_ref(), turn, watched)?;
-        let seconds = &mut *watched.seconds;
+        self.visual_per_block.resize(cut.block, live.visual.len());
+        self.rows_per_block.resize(cut.block, live.len());
+        let drops = cut.keep < live.visual.len();
+        let looks = drops || self.context.observe_all;
+        let kinds = live.row_kinds();
+        let wanted = looks.then(|| tap(cut, &kinds, live.len(), &live.rows_at(&self.raters)));
+        let tapped =
+            live.advance(self.from..cut.block, caches, wanted.flatten().as_ref(), telemetry)?;
+        self.from = cut.block;
         let mut seen = Observed::default();
         if looks {
-            alive.stand_in(decoder, cut.block, turn)?;
-            let competing = split.first(cut.among);
-            let (alive, split, tap) = (&alive, &competing, tapped.as_ref());
-            let observing = Observing { decoder, caches, alive, split, tap };
-            seen = timed(&mut seconds.stage2_relevance, || observing.observe(cut))?;
+            live.set_block_positions(cut.block)?;
+            let kinds = kinds.first(cut.among);
+            let observing =
+                Observing { decoder, caches, live, kinds: &kinds, tap: tapped.as_ref() };
+            seen = timed(&mut telemetry.seconds.stage2_relevance, || observing.observe(cut))?;
         }
-        let of = (alive.visual.len(), turn.family);
-        let mut selection = choose(turn.pruner, cut, &seen, of, seconds)?;
-        let before = alive.visual.clone();
+        let selection = choose(&self.context, cut, &seen, live.visual.len(), telemetry.seconds)?;
+        self.apply(cut, selection, drops)?;
+        if !self.context.observe_all {
+            self.observed.clear();
+        }
+        self.observed.push(seen);
+        telemetry.report(Phase::Stage2, self.survivors.len(), self.cuts.len())
+    }
+
+    fn apply(&mut self, cut: &Cut, mut selection: Selection, drops: bool) -> Result<()> {
+        let before = self.live.visual.clone();
         if drops {
-            if rule != PositionRule::Packed {
+            if self.rule != PositionRule::Packed {
                 selection.sequence.clear();
             }
-            alive = alive.keep(decoder, turn.layout, &selection, rule)?;
+            self.live.keep(&selection)?;
         }
-        cut_kept.push(Kept::new(cut.block, &alive, &selection, &before));
-        if !turn.observe_all {
-            observed.clear();
-        }
-        observed.push(seen);
-        from = cut.block;
+        self.survivors.push(CutSurvivors::new(cut.block, &self.live, &selection, &before));
+        Ok(())
     }
-    visual_per_block.resize(decoder.blocks(), alive.visual.len());
-    rows_per_block.resize(decoder.blocks(), alive.len());
-    let last = decoder.blocks() - 1;
-    alive.advance(decoder, from..last, caches, None, turn, watched)?;
-    alive.stand_in(decoder, last, turn)?;
-    let logits = timed(&mut watched.seconds.decoder_prefill, || {
-        // Pruned or not, the prompt ends this way, so that keeping everything changes no bit.
-        let last = decoder.run_tokens_to_last(last, alive.tokens(), caches)?;
-        Ok::<Tensor, Error>(decoder.logits(&last)?.squeeze(0)?)
-    })?;
-    watched.tell(decoder.blocks(), decoder.blocks());
-    let gone = |block: usize| match rule {
-        PositionRule::Original => turn.layout.next_position(),
-        PositionRule::Compact => entered as u32,
-        PositionRule::Packed => rows_per_block[block] as u32,
-    };
-    let next_positions = turn.starts.iter().enumerate().map(|(block, start)| start + gone(block));
-    Ok(Prefilled {
-        logits,
-        position_ids,
-        next_positions: next_positions.collect(),
-        cuts: cut_kept,
-        visual_per_block,
-        observed,
-    })
+
+    /// Runs the remaining blocks and the head.
+    fn finish(mut self, caches: &mut Caches, telemetry: &mut Telemetry<'_>) -> Result<Prefilled> {
+        let (decoder, live) = (self.context.decoder(), &mut self.live);
+        let blocks = decoder.blocks();
+        self.visual_per_block.resize(blocks, live.visual.len());
+        self.rows_per_block.resize(blocks, live.len());
+        let last = blocks - 1;
+        live.advance(self.from..last, caches, None, telemetry)?;
+        live.set_block_positions(last)?;
+        let logits = timed(&mut telemetry.seconds.decoder_prefill, || {
+            // Pruned or not, the prompt ends this way, so that keeping everything changes no bit.
+            let last = decoder.run_tokens_to_last(last, live.tokens(), caches)?;
+            Ok::<Tensor, Error>(decoder.logits(&last)?.squeeze(0)?)
+        })?;
+        telemetry.report(Phase::Prefill, blocks, blocks)?;
+        Ok(Prefilled {
+            logits,
+            next_positions: self.next_positions(),
+            position_ids: self.entered,
+            cuts: self.survivors,
+            visual_per_block: self.visual_per_block,
+            observed: self.observed,
+        })
+    }
+
+    /// Position of the token that follows the prompt, in each block.
+    fn next_positions(&self) -> Vec<u32> {
+        let advance = |block: usize| match self.rule {
+            PositionRule::Original => self.context.layout.next_position(),
+            PositionRule::Compact => self.entered.len() as u32,
+            PositionRule::Packed => self.rows_per_block[block] as u32,
+        };
+        let starts = self.context.starts.iter().enumerate();
+        starts.map(|(block, start)| start + advance(block)).collect()
+    }
 }

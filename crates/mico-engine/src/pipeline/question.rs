@@ -23,7 +23,7 @@ const FUNCTION_WORDS: [&str; 47] = [
 
 /// What was asked.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct QuestionText<'a> {
     pub(crate) family: Family,
     /// The user's last message, if the prompt came as messages.
     pub(crate) text: Option<&'a str>,
@@ -33,7 +33,7 @@ pub(crate) struct Asked<'a> {
 
 /// Input embeddings of the question's words: those of the user's message, or of the text behind the
 /// last image (all text if there is none) where the prompt came as token ids.
-pub(crate) fn question(decoder: &Decoder, asked: Asked<'_>) -> Result<Features> {
+pub(crate) fn question(decoder: &Decoder, asked: QuestionText<'_>) -> Result<Features> {
     let mut ids = match (asked.text, asked.tokenizer) {
         (Some(text), Some(tokenizer)) => tokenizer.encode(&words(text, asked.family))?,
         _ => Vec::new(),

@@ -1,19 +1,17 @@
 //! Stage 1: what stays of each image before the decoder.
 
-use std::sync::Arc;
-
 use candle_core::Tensor;
 use mico_model::Model;
 use mico_select::{Merge, Selection, Tensor as Signal};
 
-use super::{SeenImage, arrange, check, filtered};
+use super::{Telemetry, TurnContext, VisionOutput, arrange, check, filtered};
 use crate::error::{Error, Result};
-use crate::layout::PromptLayout;
-use crate::pruner::{FeatureSpace, Features, PositionRule, Pruner, Stage1Plan, Stage1View};
-use crate::trace::timed;
+use crate::pruner::{FeatureSpace, Features, PositionRule, Stage1Plan, Stage1View};
+use crate::sink::Phase;
+use crate::trace::{Seconds, timed};
 
 /// The visual tokens that enter the decoder.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Stage1 {
     /// Their numbers among all visual tokens of the prompt, ascending.
     pub(crate) kept: Vec<usize>,
@@ -27,99 +25,116 @@ pub(crate) struct Stage1 {
     pub(crate) deepstack: Vec<Tensor>,
     /// Tokens that took others in, numbered like the kept ones.
     pub(crate) merges: Vec<Merge>,
-    /// Seconds spent on projecting what stays.
-    pub(crate) projecting: f64,
 }
 
-/// What Stage 1 works on.
-pub(crate) struct Stage1Work<'a> {
-    pub(crate) model: &'a Model,
-    pub(crate) pruner: &'a dyn Pruner,
-    pub(crate) plan: Option<&'a Stage1Plan>,
-    pub(crate) images: &'a [Arc<SeenImage>],
-    pub(crate) layout: &'a PromptLayout,
-    /// Number of the first image, counted through the session.
-    pub(crate) first_image: usize,
-    /// Embeddings of the question's words, if they are asked for.
-    pub(crate) question: Option<&'a Features>,
-    pub(crate) positions: PositionRule,
-}
-
-/// Carries the plan out on every image.
-pub(crate) fn stage1(work: &Stage1Work<'_>) -> Result<Stage1> {
-    let mut done = Stage1 {
-        kept: Vec::new(),
-        sequence: Vec::new(),
-        groups: None,
-        embeds: None,
-        deepstack: Vec::new(),
-        merges: Vec::new(),
-        projecting: 0.0,
-    };
-    let mut groups = Vec::new();
-    let mut embeds = Vec::new();
-    let mut layers: Vec<Vec<Tensor>> = Vec::new();
-    for (index, image) in work.images.iter().enumerate() {
-        let start = work.layout.image(index).start;
-        let tokens = image.layout.len();
-        let Some((plan, share)) = work.plan.and_then(|plan| Some((plan, plan.shares.get(index)?)))
-        else {
-            done.kept.extend(start..start + tokens);
-            done.sequence.extend(start..start + tokens);
-            embeds.push(embedded(image)?.clone());
-            layers.push(image.deepstack.clone());
-            continue;
-        };
-        let mut selection = choose(work, plan, index, image)?;
-        let family = work.model.config().family;
-        let count = work.pruner.leaves(&image.layout, share, family)?;
-        check(work.pruner.name(), &selection, count, tokens)?;
-        if work.positions == PositionRule::Original {
-            selection.sequence.clear();
+/// Carries the plan out on every image. `question` holds the embeddings of the question's words, if
+/// the plan asks for them.
+pub(crate) fn stage1(
+    context: &TurnContext<'_>,
+    question: Option<&Features>,
+    telemetry: &mut Telemetry<'_>,
+) -> Result<Stage1> {
+    let mut done = Stage1::default();
+    let (mut embeds, mut layers) = (Vec::new(), Vec::new());
+    let plan = context.plan.stage1.as_ref();
+    done.groups = plan.filter(|_| !context.images.is_empty()).map(|_| Vec::new());
+    for (index, image) in context.images.iter().enumerate() {
+        match plan.filter(|plan| index < plan.shares.len()) {
+            None => {
+                let tokens = context.layout.image(index);
+                done.kept.extend(tokens.clone());
+                done.sequence.extend(tokens);
+                embeds.push(embedded(image)?.clone());
+                layers.push(image.deepstack.clone());
+            }
+            Some(plan) => {
+                let seconds = &mut *telemetry.seconds;
+                let selection =
+                    timed(&mut seconds.stage1, || select(context, plan, index, question))?;
+                embeds.push(survivors(context, plan, image, &selection, seconds)?);
+                let reduced = image.deepstack.iter().map(|layer| filtered(layer, &selection));
+                layers.push(reduced.collect::<Result<_>>()?);
+                done.take(context, index, selection);
+                telemetry.report(Phase::Stage1, index + 1, context.images.len())?;
+            }
         }
-        let mut sizes = vec![0; image.layout.groups().len()];
-        for group in selection.kept.iter().filter_map(|&token| image.layout.group_of(token)) {
+    }
+    if !embeds.is_empty() {
+        done.embeds = Some(Tensor::cat(&embeds, 0)?);
+    }
+    done.deepstack = stack(&layers)?;
+    Ok(done)
+}
+
+impl Stage1 {
+    /// Adds one image's selection, renumbered through the prompt.
+    fn take(&mut self, context: &TurnContext<'_>, index: usize, selection: Selection) {
+        let layout = &context.images[index].layout;
+        let mut sizes = vec![0; layout.groups().len()];
+        for group in selection.kept.iter().filter_map(|&token| layout.group_of(token)) {
             sizes[group] += 1;
         }
-        groups.extend(sizes);
-        let merges_in_tower = plan.merge_in_tower && !selection.merges.is_empty();
-        let rows = match &image.states {
-            None if merges_in_tower => Some(tower_rows(image)?),
-            states => states.clone(),
-        };
-        embeds.push(match rows {
-            Some(rows) => {
-                let rows = arrange(&rows, &selection)?;
-                timed(&mut done.projecting, || project(work.model, &rows))?
-            }
-            None => arrange(embedded(image)?, &selection)?,
-        });
-        let reduced = image.deepstack.iter().map(|layer| filtered(layer, &selection));
-        layers.push(reduced.collect::<Result<_>>()?);
-        done.sequence.extend(selection.in_sequence().iter().map(|token| start + token));
-        done.kept.extend(selection.kept.iter().map(|token| start + token));
-        done.merges.extend(selection.merges.into_iter().map(|mut merge| {
+        self.groups.get_or_insert_default().extend(sizes);
+        let start = context.layout.image(index).start;
+        self.sequence.extend(selection.in_sequence().iter().map(|token| start + token));
+        self.kept.extend(selection.kept.iter().map(|token| start + token));
+        self.merges.extend(selection.merges.into_iter().map(|mut merge| {
             merge.target += start;
             merge.sources.iter_mut().for_each(|source| *source += start);
             merge
         }));
     }
-    if !embeds.is_empty() {
-        done.embeds = Some(Tensor::cat(&embeds, 0)?);
-    }
-    done.groups = (work.plan.is_some() && !work.images.is_empty()).then_some(groups);
-    done.deepstack = stack(&layers)?;
-    Ok(done)
 }
 
-/// Shows the pruner what it declared of an image, and nothing else, and takes its choice.
-fn choose(
-    work: &Stage1Work<'_>,
+/// The pruner's choice among one image's tokens, held against the plan.
+fn select(
+    context: &TurnContext<'_>,
     plan: &Stage1Plan,
     index: usize,
-    image: &SeenImage,
+    question: Option<&Features>,
 ) -> Result<Selection> {
-    let signals = plan.signals;
+    let (image, pruner) = (&context.images[index], context.pruner());
+    let mut selection = choose(context, plan, index, question)?;
+    let family = context.engine.model.config().family;
+    let count = pruner.leaves(&image.layout, &plan.shares[index], family)?;
+    check(pruner.name(), &selection, count, image.layout.len())?;
+    if context.positions() == PositionRule::Original {
+        selection.sequence.clear();
+    }
+    Ok(selection)
+}
+
+/// Embeddings of what a selection keeps of an image. Where the projector takes tokens one by one, only
+/// those that stay are projected.
+fn survivors(
+    context: &TurnContext<'_>,
+    plan: &Stage1Plan,
+    image: &VisionOutput,
+    selection: &Selection,
+    seconds: &mut Seconds,
+) -> Result<Tensor> {
+    let merges_in_tower = plan.merge_in_tower && !selection.merges.is_empty();
+    let rows = match &image.states {
+        None if merges_in_tower => Some(tower_rows(image)?),
+        states => states.clone(),
+    };
+    match rows {
+        Some(rows) => {
+            let rows = timed(&mut seconds.stage1, || arrange(&rows, selection))?;
+            timed(&mut seconds.projector, || project(&context.engine.model, &rows))
+        }
+        None => timed(&mut seconds.stage1, || arrange(embedded(image)?, selection)),
+    }
+}
+
+/// Shows the pruner the signals of an image that it declared, and no others, and takes its choice.
+fn choose(
+    context: &TurnContext<'_>,
+    plan: &Stage1Plan,
+    index: usize,
+    question: Option<&Features>,
+) -> Result<Selection> {
+    let (signals, image) = (plan.signals, &context.images[index]);
     let space = || Features::from_tensor(embedded(image)?);
     let projected = signals.embeddings().then(space).transpose()?;
     let features = match signals.space {
@@ -133,7 +148,7 @@ fn choose(
         (Signal::Features, features),
         (Signal::Projected, projected.as_ref()),
         (Signal::Keys, image.keys.as_ref()),
-        (Signal::Text, work.question),
+        (Signal::Text, question),
     ];
     let vectors = [
         (Signal::Reliability, image.reliability.as_deref()),
@@ -142,7 +157,7 @@ fn choose(
     ];
     let missing = |signal: Signal| {
         let message = format!("stage1.{signal} was not observed");
-        Error::Pruner { pruner: work.pruner.name(), message }
+        Error::Pruner { pruner: context.pruner().name(), message }
     };
     let (mut shown_rows, mut shown_vectors) = (Vec::new(), Vec::new());
     for (signal, found) in rows.into_iter().filter(|(signal, _)| signals.has(*signal)) {
@@ -152,31 +167,30 @@ fn choose(
         shown_vectors.push((signal, found.ok_or_else(|| missing(signal))?));
     }
     let view = Stage1View {
-        image: work.first_image + index,
-        family: work.model.config().family,
+        image: context.first_image + index,
+        family: context.engine.model.config().family,
         layout: &image.layout,
         rows: &shown_rows,
         vectors: &shown_vectors,
     };
-    work.pruner.before_decoder(&view, &plan.shares[index])
+    context.pruner().before_decoder(&view, &plan.shares[index])
 }
 
 /// The embeddings of an image that is projected whole.
-fn embedded(image: &SeenImage) -> Result<&Tensor> {
-    let missing = || Error::range("visual_embeds", "none", "those of the whole image");
-    image.embeds.as_ref().ok_or_else(missing)
+fn embedded(image: &VisionOutput) -> Result<&Tensor> {
+    image.embeds.as_ref().ok_or_else(|| Error::internal("an image was not projected as a whole"))
 }
 
 /// Rows of the tower in the decoder's space.
 fn project(model: &Model, rows: &Tensor) -> Result<Tensor> {
-    let missing = || Error::range("projector", "one for whole images", "one for single tokens");
+    let missing = || Error::internal("the family's projector does not take single tokens");
     model.project(rows)?.ok_or_else(missing)
 }
 
 /// The tower's vectors of an image that is projected already, to merge tokens of.
-fn tower_rows(image: &SeenImage) -> Result<Tensor> {
+fn tower_rows(image: &VisionOutput) -> Result<Tensor> {
     let Some(features) = &image.features else {
-        return Err(Error::range("stage1.features", "none", "the tower's, to merge tokens of"));
+        return Err(Error::internal("tokens are to be merged, the tower's features were not kept"));
     };
     let embeds = embedded(image)?;
     Ok(features.to_tensor()?.to_device(embeds.device())?.to_dtype(embeds.dtype())?)

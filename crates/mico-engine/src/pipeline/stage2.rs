@@ -1,16 +1,13 @@
 //! Stage 2: what a pruner sees at a decoder block, and what it leaves.
 
 use candle_core::Tensor;
-use mico_model::{
-    Caches, Decoder, Family, Peek, QkTap, Tap, attention_row, text_to_visual_attention,
-};
+use mico_model::{Caches, Decoder, Peek, QkTap, Tap, attention_row, text_to_visual_attention};
 use mico_select::{Matrix, Rows, Selection, methods};
 
-use super::alive::{Alive, Split};
-use super::{check, gather};
+use super::live::{LiveTokens, RowKinds};
+use super::{TurnContext, check, gather};
 use crate::error::Result;
-use crate::layout::PromptLayout;
-use crate::pruner::{Count, Cut, Features, HiddenSpace, Pruner, Stage2View, TextAttention};
+use crate::pruner::{Count, Cut, Features, HiddenSpace, Stage2View, TextAttention};
 use crate::trace::{Seconds, timed};
 
 /// What was observed at a cut.
@@ -26,10 +23,10 @@ pub(crate) struct Observed {
 }
 
 /// The rows whose queries a cut wants from its own block, if it wants any.
-pub(super) fn tap(cut: &Cut, split: &Split, rows: usize, raters: &[u32]) -> Option<Tap> {
+pub(super) fn tap(cut: &Cut, kinds: &RowKinds, rows: usize, raters: &[u32]) -> Option<Tap> {
     let last = || vec![rows.saturating_sub(1) as u32];
     let query_rows = match cut.signals.attention {
-        Some(TextAttention::Mean(_)) => split.text.clone(),
+        Some(TextAttention::Mean(_)) => kinds.text.clone(),
         Some(TextAttention::LastToken) => last(),
         Some(TextAttention::Raters) => raters.to_vec(),
         // Keys come with any query.
@@ -43,9 +40,9 @@ pub(super) fn tap(cut: &Cut, split: &Split, rows: usize, raters: &[u32]) -> Opti
 pub(super) struct Observing<'a> {
     pub(super) decoder: &'a Decoder,
     pub(super) caches: &'a Caches,
-    pub(super) alive: &'a Alive,
+    pub(super) live: &'a LiveTokens<'a>,
     /// The rows that compete, and those of the text.
-    pub(super) split: &'a Split,
+    pub(super) kinds: &'a RowKinds,
     pub(super) tap: Option<&'a QkTap>,
 }
 
@@ -57,15 +54,15 @@ impl Observing<'_> {
             seen.attention = self.attention(cut, kind)?;
         }
         if let Some(space) = cut.signals.features {
-            seen.features = Some(self.states(&self.split.visual, space)?);
+            seen.features = Some(self.states(&self.kinds.visual, space)?);
         }
-        let question = self.split.question();
+        let question = self.kinds.question();
         if cut.signals.text && !question.is_empty() {
             let space = cut.signals.features.unwrap_or(HiddenSpace::Residual);
             seen.text = Some(self.states(&question, space)?);
         }
         if let (true, Some(tap)) = (cut.signals.keys, self.tap) {
-            seen.keys = Some(keys(tap, &self.split.visual)?);
+            seen.keys = Some(keys(tap, &self.kinds.visual)?);
             if !question.is_empty() {
                 seen.text_keys = Some(keys(tap, &question)?);
             }
@@ -74,7 +71,7 @@ impl Observing<'_> {
     }
 
     fn states(&self, rows: &[u32], space: HiddenSpace) -> Result<Features> {
-        let rows = gather(&self.alive.hidden, rows)?;
+        let rows = gather(&self.live.hidden, rows)?;
         Features::from_tensor(&match space {
             HiddenSpace::Residual => rows,
             HiddenSpace::Normed => self.decoder.normed(&rows)?,
@@ -84,7 +81,7 @@ impl Observing<'_> {
     /// One number per visual token.
     fn attention(&self, cut: &Cut, kind: TextAttention) -> Result<Option<Vec<f32>>> {
         let visual = |tap: &QkTap| -> Vec<u32> {
-            self.split.visual.iter().map(|row| tap.earlier as u32 + row).collect()
+            self.kinds.visual.iter().map(|row| tap.earlier as u32 + row).collect()
         };
         let of_row = |tap: &QkTap| {
             let row = attention_row(tap, tap.query_index.len() - 1)?;
@@ -92,9 +89,9 @@ impl Observing<'_> {
         };
         match (kind, self.tap) {
             (TextAttention::NextLastToken { rotary, back }, _) => {
-                let query_rows = vec![self.alive.len().saturating_sub(1 + back) as u32];
+                let query_rows = vec![self.live.len().saturating_sub(1 + back) as u32];
                 let peek = Peek { block: kind.observed(cut.block), query_rows, rotary };
-                of_row(&self.decoder.peek(&peek, self.alive.tokens(), self.caches)?)
+                of_row(&self.decoder.peek(&peek, self.live.tokens(), self.caches)?)
             }
             (TextAttention::LastToken, Some(tap)) => of_row(tap),
             (TextAttention::Mean(how), Some(tap)) => {
@@ -119,28 +116,29 @@ fn keys(tap: &QkTap, rows: &[u32]) -> Result<Features> {
 
 /// Slots of the text behind the first image that the image answers to (see
 /// [`methods::SparseVlm::raters`]), by the decoder's input; all text where none is behind it.
-pub(super) fn raters(alive: &Alive, layout: &PromptLayout) -> Result<Vec<u32>> {
-    let split = alive.split(layout);
-    let behind = split.question();
+pub(super) fn raters(live: &LiveTokens<'_>) -> Result<Vec<u32>> {
+    let kinds = live.row_kinds();
+    let behind = kinds.question();
     let dense = |rows: &Tensor| -> Result<Features> { Features::from_tensor(rows) };
-    let visual = dense(&gather(&alive.hidden, &split.visual)?)?;
-    let text = dense(&gather(&alive.hidden, &behind)?)?;
+    let visual = dense(&gather(&live.hidden, &kinds.visual)?)?;
+    let text = dense(&gather(&live.hidden, &behind)?)?;
     let whole = |matrix: Matrix<'_>| Rows::all(matrix).to_dense();
     let raters = methods::SparseVlm::raters(&whole(visual.matrix()?), &whole(text.matrix()?));
-    Ok(raters.into_iter().map(|word| alive.slot(behind[word])).collect())
+    Ok(raters.into_iter().map(|word| live.slot(behind[word])).collect())
 }
 
 /// The pruner's choice; everything if the plan keeps as many as there are.
 pub(super) fn choose(
-    pruner: &dyn Pruner,
+    context: &TurnContext<'_>,
     cut: &Cut,
     seen: &Observed,
-    (tokens, family): (usize, Family),
+    tokens: usize,
     seconds: &mut Seconds,
 ) -> Result<Selection> {
     if cut.keep >= tokens {
         return Ok(Selection { kept: (0..tokens).collect(), ..Selection::default() });
     }
+    let (pruner, family) = (context.pruner(), context.engine.model.config().family);
     let competing = cut.among.unwrap_or(tokens).min(tokens);
     let others = tokens - competing;
     let view = Stage2View {

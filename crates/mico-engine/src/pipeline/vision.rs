@@ -1,19 +1,25 @@
 //! One image through the vision side, in the order of its visual sequence.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use candle_core::{DType, Tensor};
-use mico_model::{Grid, Model, Pixels, VisionTaps, Watch};
+use mico_model::{Encoded, Grid, Model, Pixels, VisionTaps, Watch};
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
 
 use super::gather;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::pruner::Features;
+use crate::sink::{Phase, Sink, Step};
+use crate::switches::{InternFeature, Switches, VideoFeature};
 use crate::trace::{Seconds, timed};
 
 /// What the vision side gives for one image; rows in sequence order.
 #[derive(Debug)]
-pub(crate) struct SeenImage {
-    pub(crate) layout: VisualLayout,
+pub(crate) struct VisionOutput {
+    pub(crate) layout: Arc<VisualLayout>,
     /// Kept for dumps alone.
     pub(crate) pixels: Option<Tensor>,
     /// One embedding per visual token; `None` if only what stays is to be projected.
@@ -40,7 +46,7 @@ struct Order {
 
 /// What to observe of an image, and how.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Seeing<'a> {
+pub(crate) struct EncodeOptions {
     pub(crate) taps: VisionTaps,
     /// For dumps alone.
     pub(crate) keep_pixels: bool,
@@ -49,58 +55,80 @@ pub(crate) struct Seeing<'a> {
     /// Leave the projection to whoever knows what stays, where the family's projector takes tokens one
     /// by one.
     pub(crate) unprojected: bool,
-    /// Told how far the tower has come.
-    pub(crate) watch: Watch<'a>,
+}
+
+impl EncodeOptions {
+    /// How images are encoded under these switches when `taps` are asked for.
+    pub(crate) fn new(engine: &Engine, switches: &Switches, taps: VisionTaps) -> Self {
+        let joined = switches.intern_feature == InternFeature::Concat;
+        let video = switches.video_stage1_feature == VideoFeature::Projected;
+        Self {
+            taps: VisionTaps { joined, ..taps },
+            keep_pixels: false,
+            projected: video && engine.takes_video(),
+            unprojected: false,
+        }
+    }
 }
 
 /// Encodes and projects an image or video and observes what was asked for.
-pub(crate) fn see(
+pub(crate) fn encode(
     model: &Model,
     processed: Processed,
-    how: &Seeing<'_>,
+    how: &EncodeOptions,
     seconds: &mut Seconds,
-) -> Result<SeenImage> {
+    sink: &mut dyn Sink,
+) -> Result<VisionOutput> {
     let Processed { pixels, shape, layout } = processed;
     let pixels = Pixels {
         values: Tensor::from_vec(pixels, shape, model.decoder().device())?,
         grids: grids(&layout),
     };
     let taps = VisionTaps { features: how.taps.features && !how.projected, ..how.taps };
-    let seen = timed(&mut seconds.vision, || model.encode_watched(&pixels, taps, how.watch))?;
+    let tower = timed(&mut seconds.vision, || {
+        let sink = RefCell::new(sink);
+        let tell = |done, total| sink.borrow_mut().progress(Step::new(Phase::Vision, done, total));
+        model.encode_watched(&pixels, taps, Watch::new(&tell))
+    })?;
     let kept_pixels = how.keep_pixels.then(|| pixels.values.clone());
     let order = Order::of(&layout, pixels.tokens());
     drop(pixels);
-    let states = match (how.unprojected, seen.states.as_slice()) {
-        (true, [rows]) => {
-            order.check("tower output", rows)?;
-            Some(order.arrange(rows, None)?)
-        }
-        _ => None,
-    };
-    let (mut embeds, mut deepstack) = (None, Vec::new());
-    if states.is_none() {
-        (embeds, deepstack) = timed(&mut seconds.projector, || {
-            let embedded = model.embed(&seen)?;
-            order.check("embeddings", &embedded.embeds)?;
-            let embeds = order.arrange(&embedded.embeds, embedded.newline.as_ref())?;
-            let deepstack = embedded.deepstack.iter().map(|layer| order.arrange(layer, None));
-            Ok::<_, Error>((Some(embeds), deepstack.collect::<Result<Vec<_>>>()?))
-        })?;
-    }
-    let mut found = SeenImage {
-        layout,
+    let mut output = VisionOutput {
+        layout: Arc::new(layout),
         pixels: kept_pixels,
-        embeds,
-        states,
-        deepstack,
+        embeds: None,
+        states: None,
+        deepstack: Vec::new(),
         features: None,
         reliability: None,
         shallow: None,
         keys: None,
     };
-    timed(&mut seconds.stage1, || {
-        if let (true, true, Some(embeds)) = (how.taps.features, how.projected, &found.embeds) {
-            found.features = Some(Features::from_tensor(embeds)?);
+    if let (true, [rows]) = (how.unprojected, tower.states.as_slice()) {
+        order.check("tower output", rows)?;
+        output.states = Some(order.arrange(rows, None)?);
+    } else {
+        timed(&mut seconds.projector, || output.embed(model, &tower, &order))?;
+    }
+    timed(&mut seconds.stage1, || output.observe(&tower, how, &order))?;
+    Ok(output)
+}
+
+impl VisionOutput {
+    /// Projects the tower's output into the decoder's space.
+    fn embed(&mut self, model: &Model, tower: &Encoded, order: &Order) -> Result<()> {
+        let embedded = model.embed(tower)?;
+        order.check("embeddings", &embedded.embeds)?;
+        self.embeds = Some(order.arrange(&embedded.embeds, embedded.newline.as_ref())?);
+        let deepstack = embedded.deepstack.iter().map(|layer| order.arrange(layer, None));
+        self.deepstack = deepstack.collect::<Result<_>>()?;
+        Ok(())
+    }
+
+    /// Takes over the signals that were observed, in sequence order.
+    fn observe(&mut self, tower: &Encoded, how: &EncodeOptions, order: &Order) -> Result<()> {
+        if let (true, true, Some(embeds)) = (how.taps.features, how.projected, &self.embeds) {
+            self.features = Some(Features::from_tensor(embeds)?);
         }
         let rows = |what, rows: &Tensor| {
             order.check(what, rows)?;
@@ -111,21 +139,20 @@ pub(crate) fn see(
             order.check(what, &column)?;
             Ok::<_, Error>(order.arrange(&column, None)?.flatten_all()?.to_vec1()?)
         };
-        if let Some(features) = &seen.features {
-            found.features = Some(rows("stage1.features", features)?);
+        if let Some(features) = &tower.features {
+            self.features = Some(rows("stage1.features", features)?);
         }
-        if let Some(keys) = &seen.keys {
-            found.keys = Some(rows("stage1.keys", keys)?);
+        if let Some(keys) = &tower.keys {
+            self.keys = Some(rows("stage1.keys", keys)?);
         }
-        if let Some(reliability) = &seen.reliability {
-            found.reliability = Some(numbers("stage1.reliability", reliability)?);
+        if let Some(reliability) = &tower.reliability {
+            self.reliability = Some(numbers("stage1.reliability", reliability)?);
         }
-        if let Some(shallow) = &seen.shallow {
-            found.shallow = Some(numbers("stage1.reliability_shallow", shallow)?);
+        if let Some(shallow) = &tower.shallow {
+            self.shallow = Some(numbers("stage1.reliability_shallow", shallow)?);
         }
-        Ok::<(), Error>(())
-    })?;
-    Ok(found)
+        Ok(())
+    }
 }
 
 /// The grids of a layout's groups, as the vision side takes them.
@@ -160,8 +187,10 @@ impl Order {
         if found == self.count {
             return Ok(());
         }
-        let accepted = format!("{}, as the preprocessing lays them out", self.count);
-        Err(Error::range(what, format!("{found} rows"), accepted))
+        let expected = self.count;
+        Err(Error::internal(format!(
+            "{what}: {found} rows, the preprocessing lays out {expected} visual tokens"
+        )))
     }
 
     /// Rows `[count, d]` in sequence order; `inserted` (else zeros) for tokens that are no patch.

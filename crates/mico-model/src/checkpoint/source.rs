@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use candle_core::Tensor;
 
@@ -12,23 +13,23 @@ use crate::files::ModelFiles;
 use crate::weights::{Progress, ProgressFn, TensorSource};
 
 /// A checkpoint, perhaps with the tower in a folder of its own, being loaded.
-pub(crate) struct CheckpointSource<'a> {
+pub(crate) struct CheckpointSource {
     main: Checkpoint,
     tower: Option<Checkpoint>,
     used: BTreeSet<String>,
     vision_blocks: usize,
     progress: Progress,
-    notify: Option<&'a ProgressFn<'a>>,
+    notify: Option<Arc<ProgressFn>>,
 }
 
-impl<'a> CheckpointSource<'a> {
+impl CheckpointSource {
     /// Opens a model folder. `tower` is the folder of a separate vision tower, used only when the
     /// checkpoint itself has none; `vision_blocks` how many of its blocks will be asked for.
     pub(crate) fn open(
         files: ModelFiles<'_>,
         tower: Option<&Path>,
         vision_blocks: usize,
-        notify: Option<&'a ProgressFn<'a>>,
+        notify: Option<Arc<ProgressFn>>,
     ) -> Result<Self> {
         let main = Checkpoint::open_files(files)?;
         let own_tower = candidates(Part::Vision, "embeddings.class_embedding")
@@ -67,7 +68,7 @@ impl<'a> CheckpointSource<'a> {
     }
 }
 
-impl TensorSource for CheckpointSource<'_> {
+impl TensorSource for CheckpointSource {
     fn contains(&self, part: Part, name: &str) -> bool {
         let (checkpoint, names) = self.place(part, name);
         names.iter().any(|name| checkpoint.contains(name))
@@ -87,8 +88,10 @@ impl TensorSource for CheckpointSource<'_> {
         self.progress.tensors_done += 1;
         self.progress.bytes_done += bytes;
         self.used.insert(found);
-        if let Some(notify) = self.notify {
-            notify(self.progress);
+        if let Some(notify) = &self.notify
+            && notify(self.progress).is_break()
+        {
+            return Err(Error::Cancelled);
         }
         Ok(tensor)
     }

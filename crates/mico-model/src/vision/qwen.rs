@@ -173,7 +173,7 @@ impl QwenTower {
             if self.config.deepstack().contains(&index) {
                 deepstack.push(rearranged(&hidden, back.as_deref())?);
             }
-            watch.tell(index + 1, self.blocks.len());
+            watch.tell(index + 1, self.blocks.len())?;
         }
         let hidden = rearranged(&hidden, back.as_deref())?;
         Ok(QwenOutput { hidden, deepstack, attention, shallow, keys })

@@ -235,7 +235,7 @@ impl VitTower {
         pixels: &Tensor,
         taps: AttentionTaps,
         seen: &mut Watched,
-        tell: &dyn Fn(usize),
+        tell: &dyn Fn(usize) -> Result<()>,
     ) -> Result<Tensor> {
         let (views, tokens) = (pixels.dim(0)?, self.config.tokens());
         let class = usize::from(self.class.is_some());
@@ -269,7 +269,7 @@ impl VitTower {
             if let Some(keys) = found.keys {
                 seen.keys.push(patches(&keys)?.to_device(&Device::Cpu)?);
             }
-            tell(index + 1);
+            tell(index + 1)?;
         }
         patches(&hidden)
     }

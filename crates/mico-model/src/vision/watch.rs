@@ -1,20 +1,26 @@
-//! Following work that takes long.
+//! Progress of work that takes long, and the chance to stop it.
 
-/// Told how many of how many steps are done.
+use std::ops::ControlFlow;
+
+use crate::error::{Error, Result};
+
+/// Called after every block of a tower with the number of steps done and their total. The caller may
+/// answer [`ControlFlow::Break`], and the tower stops there with [`Error::Cancelled`].
 #[derive(Clone, Copy, Default)]
 pub struct Watch<'a> {
-    notify: Option<&'a dyn Fn(usize, usize)>,
+    notify: Option<&'a dyn Fn(usize, usize) -> ControlFlow<()>>,
 }
 
 impl<'a> Watch<'a> {
     /// Calls `notify(done, total)` after every step.
-    pub fn new(notify: &'a dyn Fn(usize, usize)) -> Self {
+    pub fn new(notify: &'a dyn Fn(usize, usize) -> ControlFlow<()>) -> Self {
         Self { notify: Some(notify) }
     }
 
-    pub(crate) fn tell(&self, done: usize, total: usize) {
-        if let Some(notify) = self.notify {
-            notify(done, total);
+    pub(crate) fn tell(&self, done: usize, total: usize) -> Result<()> {
+        match self.notify.map(|notify| notify(done, total)) {
+            Some(ControlFlow::Break(())) => Err(Error::Cancelled),
+            _ => Ok(()),
         }
     }
 }

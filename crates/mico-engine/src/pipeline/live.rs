@@ -1,4 +1,4 @@
-//! The tokens alive at some depth of the decoder, and where they stand.
+//! The tokens alive at some depth of the decoder, with their position ids.
 
 use std::ops::Range;
 
@@ -6,21 +6,21 @@ use candle_core::Tensor;
 use mico_model::{Caches, Decoder, DeepStack, Position, Positions, QkTap, Tap, Tokens};
 use mico_select::{Merge, Replacement, Selection};
 
-use super::prefill::{Turn, Watched};
-use super::{arrange, gather};
+use super::{Stage1, Telemetry, TurnContext, arrange, gather};
 use crate::error::Result;
 use crate::layout::{PromptLayout, Slot};
 use crate::pruner::PositionRule;
+use crate::sink::Phase;
 use crate::trace::timed;
 
 /// The rows of the residual stream that are visual, and those that are text.
 #[derive(Debug)]
-pub(super) struct Split {
+pub(super) struct RowKinds {
     pub(super) visual: Vec<u32>,
     pub(super) text: Vec<u32>,
 }
 
-impl Split {
+impl RowKinds {
     /// The same with so many visual rows at most, the first ones.
     pub(super) fn first(&self, visual: Option<usize>) -> Self {
         let count = visual.unwrap_or(self.visual.len()).min(self.visual.len());
@@ -35,14 +35,17 @@ impl Split {
     }
 }
 
-/// The tokens alive.
-pub(super) struct Alive {
+/// The rows of the residual stream between two blocks.
+pub(super) struct LiveTokens<'a> {
+    context: TurnContext<'a>,
+    /// How position ids follow from what was dropped.
+    rule: PositionRule,
     pub(super) hidden: Tensor,
-    /// Where they stand in the block they are about to enter.
+    /// Position ids in the block they are about to enter.
     pub(super) positions: Positions,
     /// The same, counted from the beginning of the turn.
     ids: Vec<Position>,
-    /// What the turn's beginning is in that block.
+    /// Position of the turn's beginning in that block.
     start: u32,
     /// Slot of each row in the prompt.
     rows: Vec<u32>,
@@ -52,43 +55,29 @@ pub(super) struct Alive {
     deepstack: Option<DeepStack>,
 }
 
-impl Alive {
+impl<'a> LiveTokens<'a> {
     /// The tokens that enter block 1: text and Stage-1 survivors at their places.
-    pub(super) fn enter(decoder: &Decoder, turn: &Turn<'_>, rule: PositionRule) -> Result<Self> {
-        let layout = turn.layout;
-        let rows = rows_of(layout, &turn.stage1.kept, &turn.stage1.sequence);
-        let text = layout.text();
-        // Sources: text embeddings first, then the visual ones; the prompt interleaves them.
-        let (mut next_text, mut next_visual) = (0_u32, text.len() as u32);
-        let order: Vec<u32> = rows
-            .iter()
-            .map(|&row| {
-                let next = match layout.slots()[row as usize] {
-                    Slot::Text(_) => &mut next_text,
-                    Slot::Visual(_) => &mut next_visual,
-                };
-                *next += 1;
-                *next - 1
-            })
-            .collect();
-        let text = if text.is_empty() { None } else { Some(decoder.embed(&text)?) };
-        let visual =
-            turn.stage1.embeds.as_ref().map(|e| e.to_dtype(decoder.dtype())).transpose()?;
-        let sources: Vec<Tensor> = text.into_iter().chain(visual).collect();
-        let hidden = gather(&Tensor::cat(&sources, 0)?, &order)?;
+    pub(super) fn enter(
+        context: TurnContext<'a>,
+        stage1: &Stage1,
+        rule: PositionRule,
+    ) -> Result<Self> {
+        let (decoder, layout) = (context.decoder(), context.layout);
+        let rows = rows_of(layout, &stage1.kept, &stage1.sequence);
+        let hidden = embeddings(decoder, layout, &rows, stage1.embeds.as_ref())?;
         let ids: Vec<Position> = match rule {
             PositionRule::Original => {
                 rows.iter().map(|&row| layout.positions()[row as usize]).collect()
             }
             PositionRule::Compact | PositionRule::Packed => numbered(rows.len()),
         };
-        let start = turn.starts.first().copied().unwrap_or(0);
-        let layers = &turn.stage1.deepstack;
+        let start = context.starts.first().copied().unwrap_or(0);
+        let layers = &stage1.deepstack;
         let deepstack = (!layers.is_empty())
-            .then(|| DeepStack::new(split_rows(layout, &rows).visual, layers.clone()));
+            .then(|| DeepStack::new(row_kinds(layout, &rows).visual, layers.clone()));
         let positions = decoder.positions_at(moved(&ids, start))?;
-        let visual = turn.stage1.sequence.clone();
-        Ok(Self { hidden, positions, ids, start, rows, visual, deepstack })
+        let visual = stage1.sequence.clone();
+        Ok(Self { context, rule, hidden, positions, ids, start, rows, visual, deepstack })
     }
 
     /// Number of rows.
@@ -102,8 +91,8 @@ impl Alive {
     }
 
     /// Which rows are visual, and which are text.
-    pub(super) fn split(&self, layout: &PromptLayout) -> Split {
-        split_rows(layout, &self.rows)
+    pub(super) fn row_kinds(&self) -> RowKinds {
+        row_kinds(self.context.layout, &self.rows)
     }
 
     /// The slot of a row.
@@ -116,68 +105,55 @@ impl Alive {
         (0_u32..).zip(&self.rows).filter(|(_, row)| slots.contains(row)).map(|(at, _)| at).collect()
     }
 
-    /// Runs the tokens through some blocks, one at a time so that it can be told how far they are.
+    /// Runs the tokens through some blocks, one at a time so that the caller can follow and stop.
     pub(super) fn advance(
         &mut self,
-        decoder: &Decoder,
         blocks: Range<usize>,
         caches: &mut Caches,
         tap: Option<&Tap>,
-        turn: &Turn<'_>,
-        watched: &mut Watched<'_>,
+        telemetry: &mut Telemetry<'_>,
     ) -> Result<Option<QkTap>> {
+        let decoder = self.context.decoder();
         let mut tapped = None;
         for block in blocks {
-            self.stand_in(decoder, block, turn)?;
+            self.set_block_positions(block)?;
             let taps = tap.filter(|tap| tap.block == block).map(std::slice::from_ref);
-            let run = timed(&mut watched.seconds.decoder_prefill, || {
+            let run = timed(&mut telemetry.seconds.decoder_prefill, || {
                 decoder.run_tokens(block..block + 1, self.tokens(), caches, taps.unwrap_or(&[]))
             })?;
             self.hidden = run.hidden;
             tapped = run.taps.into_iter().next().or(tapped);
-            watched.tell(block + 1, decoder.blocks());
+            telemetry.report(Phase::Prefill, block + 1, decoder.blocks())?;
         }
         Ok(tapped)
     }
 
-    /// Takes the positions of a block (0-based), should its count of earlier tokens be another.
-    pub(super) fn stand_in(
-        &mut self,
-        decoder: &Decoder,
-        block: usize,
-        turn: &Turn<'_>,
-    ) -> Result<()> {
-        let start = turn.starts.get(block).copied().unwrap_or(self.start);
+    /// Takes the position ids of a block (0-based), should its count of earlier tokens be another.
+    pub(super) fn set_block_positions(&mut self, block: usize) -> Result<()> {
+        let start = self.context.starts.get(block).copied().unwrap_or(self.start);
         if start != self.start {
             self.start = start;
-            self.positions = decoder.positions_at(moved(&self.ids, start))?;
+            self.positions = self.context.decoder().positions_at(moved(&self.ids, start))?;
         }
         Ok(())
     }
 
-    /// What is left when of the visual tokens only those of a selection stay.
-    pub(super) fn keep(
-        self,
-        decoder: &Decoder,
-        layout: &PromptLayout,
-        selection: &Selection,
-        rule: PositionRule,
-    ) -> Result<Self> {
-        let split = self.split(layout);
-        let stay = staying(&split, self.len(), selection);
-        let lifted = lifted(selection, &split.visual, &stay);
-        let hidden = arrange(&self.hidden, &lifted)?;
+    /// Drops all visual tokens but those of a selection.
+    pub(super) fn keep(&mut self, selection: &Selection) -> Result<()> {
+        let (layout, kinds) = (self.context.layout, self.row_kinds());
+        let stay = surviving_rows(&kinds, self.len(), selection);
+        let hidden = arrange(&self.hidden, &to_row_selection(selection, &kinds.visual, &stay))?;
         let rows: Vec<u32> = stay.iter().map(|&at| self.rows[at as usize]).collect();
-        let places = visual_places(&stay, &split.visual);
+        let places = visual_places(&stay, &kinds.visual);
         let visual = places.iter().map(|&place| self.visual[place as usize]).collect();
-        let (ids, positions) = match rule {
+        let (ids, positions) = match self.rule {
             PositionRule::Original | PositionRule::Compact => {
                 let ids = stay.iter().map(|&at| self.ids[at as usize]).collect();
                 (ids, self.positions.select(&stay)?)
             }
             PositionRule::Packed => {
                 let ids = numbered(stay.len());
-                let positions = decoder.positions_at(moved(&ids, self.start))?;
+                let positions = self.context.decoder().positions_at(moved(&ids, self.start))?;
                 (ids, positions)
             }
         };
@@ -185,12 +161,41 @@ impl Alive {
             Some(deepstack) => {
                 let layers = deepstack.layers().iter().map(|layer| gather(layer, &places));
                 let layers = layers.collect::<Result<Vec<_>>>()?;
-                Some(DeepStack::new(split_rows(layout, &rows).visual, layers))
+                Some(DeepStack::new(row_kinds(layout, &rows).visual, layers))
             }
             None => None,
         };
-        Ok(Self { hidden, positions, ids, start: self.start, rows, visual, deepstack })
+        (self.hidden, self.positions, self.ids) = (hidden, positions, ids);
+        (self.rows, self.visual, self.deepstack) = (rows, visual, deepstack);
+        Ok(())
     }
+}
+
+/// Embeddings of the rows that enter block 1: text and visual ones interleaved as in the prompt.
+fn embeddings(
+    decoder: &Decoder,
+    layout: &PromptLayout,
+    rows: &[u32],
+    visual: Option<&Tensor>,
+) -> Result<Tensor> {
+    let text = layout.text();
+    // Sources: text embeddings first, then the visual ones.
+    let (mut next_text, mut next_visual) = (0_u32, text.len() as u32);
+    let order: Vec<u32> = rows
+        .iter()
+        .map(|&row| {
+            let next = match layout.slots()[row as usize] {
+                Slot::Text(_) => &mut next_text,
+                Slot::Visual(_) => &mut next_visual,
+            };
+            *next += 1;
+            *next - 1
+        })
+        .collect();
+    let text = if text.is_empty() { None } else { Some(decoder.embed(&text)?) };
+    let visual = visual.map(|e| e.to_dtype(decoder.dtype())).transpose()?;
+    let sources: Vec<Tensor> = text.into_iter().chain(visual).collect();
+    gather(&Tensor::cat(&sources, 0)?, &order)
 }
 
 /// Positions 0, 1, 2, ...
@@ -220,7 +225,7 @@ fn rows_of(layout: &PromptLayout, kept: &[usize], sequence: &[usize]) -> Vec<u32
         .collect()
 }
 
-fn split_rows(layout: &PromptLayout, rows: &[u32]) -> Split {
+fn row_kinds(layout: &PromptLayout, rows: &[u32]) -> RowKinds {
     let (mut visual, mut text) = (Vec::new(), Vec::new());
     for (at, &row) in (0_u32..).zip(rows) {
         match layout.slots()[row as usize] {
@@ -228,25 +233,25 @@ fn split_rows(layout: &PromptLayout, rows: &[u32]) -> Split {
             Slot::Visual(_) => visual.push(at),
         }
     }
-    Split { visual, text }
+    RowKinds { visual, text }
 }
 
 /// Rows that stay, in the order in which they stand afterwards: text where it is, and in the place of
 /// each run of visual tokens what is kept of it in the order of the selection's sequence.
-fn staying(split: &Split, rows: usize, selection: &Selection) -> Vec<u32> {
-    let mut run_of = vec![0_usize; split.visual.len()];
-    for place in 1..split.visual.len() {
-        let joined = split.visual[place] == split.visual[place - 1] + 1;
+fn surviving_rows(kinds: &RowKinds, rows: usize, selection: &Selection) -> Vec<u32> {
+    let mut run_of = vec![0_usize; kinds.visual.len()];
+    for place in 1..kinds.visual.len() {
+        let joined = kinds.visual[place] == kinds.visual[place - 1] + 1;
         run_of[place] = run_of[place - 1] + usize::from(!joined);
     }
     let runs = run_of.last().map_or(0, |last| last + 1);
     let mut kept: Vec<Vec<u32>> = vec![Vec::new(); runs];
     for &place in selection.in_sequence() {
-        kept[run_of[place]].push(split.visual[place]);
+        kept[run_of[place]].push(kinds.visual[place]);
     }
     let mut stay = Vec::with_capacity(rows);
-    let (mut text, mut run) = (split.text.iter().peekable(), 0);
-    for (place, &at) in split.visual.iter().enumerate() {
+    let (mut text, mut run) = (kinds.text.iter().peekable(), 0);
+    for (place, &at) in kinds.visual.iter().enumerate() {
         while let Some(&&row) = text.peek().filter(|row| ***row < at) {
             stay.push(row);
             text.next();
@@ -266,7 +271,7 @@ fn visual_places(stay: &[u32], rows: &[u32]) -> Vec<u32> {
 }
 
 /// A selection among visual tokens as one among all rows, text rows staying.
-fn lifted(selection: &Selection, visual: &[u32], stay: &[u32]) -> Selection {
+fn to_row_selection(selection: &Selection, visual: &[u32], stay: &[u32]) -> Selection {
     let row = |place: usize| visual[place] as usize;
     let sequence: Vec<usize> = stay.iter().map(|&at| at as usize).collect();
     let mut kept = sequence.clone();
@@ -299,14 +304,14 @@ mod tests {
     #[test]
     fn what_stays_of_each_run_takes_its_place() {
         // Text at rows 0, 4 and 7; two runs of visual rows.
-        let split = Split { visual: vec![1, 2, 3, 5, 6], text: vec![0, 4, 7] };
+        let kinds = RowKinds { visual: vec![1, 2, 3, 5, 6], text: vec![0, 4, 7] };
         let mut selection = Selection { kept: vec![0, 2, 4], ..Selection::default() };
-        assert_eq!(staying(&split, 8, &selection), [0, 1, 3, 4, 6, 7]);
+        assert_eq!(surviving_rows(&kinds, 8, &selection), [0, 1, 3, 4, 6, 7]);
         selection.sequence = vec![2, 4, 0];
-        assert_eq!(staying(&split, 8, &selection), [0, 3, 1, 4, 6, 7]);
-        assert_eq!(visual_places(&[0, 3, 1, 4, 6, 7], &split.visual), [2, 0, 4]);
-        let none = Split { visual: vec![0, 1], text: vec![2] };
+        assert_eq!(surviving_rows(&kinds, 8, &selection), [0, 3, 1, 4, 6, 7]);
+        assert_eq!(visual_places(&[0, 3, 1, 4, 6, 7], &kinds.visual), [2, 0, 4]);
+        let none = RowKinds { visual: vec![0, 1], text: vec![2] };
         let first = Selection { kept: vec![1], ..Selection::default() };
-        assert_eq!(staying(&none, 3, &first), [1, 2]);
+        assert_eq!(surviving_rows(&none, 3, &first), [1, 2]);
     }
 }
