@@ -1,7 +1,7 @@
 //! The engine: a model with everything around it that a request needs.
 
 use mico_model::{
-    Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, VisionTaps, Watch,
+    Architecture, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, VisionTaps, Watch,
 };
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
@@ -10,9 +10,10 @@ use mico_vision::preprocessor_config::PreprocessorConfig;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::families::{FAMILIES, FamilySpec};
 use crate::generate::Sink;
 use crate::pipeline::Seeing;
-use crate::preprocess::{ImageLimits, Preprocessor, read_preprocessing};
+use crate::preprocess::{ImageLimits, Packing, Preprocessor, read_preprocessing};
 use crate::prompt::{
     ChatTemplate, Message, PromptStyle, enclosed, encode, image_token_text, pieces,
 };
@@ -20,15 +21,13 @@ use crate::pruner::{Plan, Pruning};
 use crate::request::{ImageInput, Outcome, Request};
 use crate::schedule::ModelSchedule;
 use crate::session::Session;
-use crate::switches::{InternFeature, Packing, Switches, VideoFeature};
+use crate::switches::{InternFeature, Switches, VideoFeature};
 use crate::tokenizer::{TOKENIZER_FILE, Tokenizer};
 
-/// What InternVL's tokenizers call the place of a visual token.
-const INTERN_CONTEXT: &str = "<IMG_CONTEXT>";
-
 /// How to open a model folder.
-#[derive(Default)]
 pub struct EngineOptions<'a> {
+    /// The families a folder may be of: those that ship with the engine, and any others.
+    pub families: &'static [&'static FamilySpec],
     /// Device, number format, quantisation, progress.
     pub load: LoadOptions<'a>,
     /// Choices the paper leaves open.
@@ -41,9 +40,23 @@ pub struct EngineOptions<'a> {
     pub limits: ImageLimits,
 }
 
+impl Default for EngineOptions<'_> {
+    fn default() -> Self {
+        Self {
+            families: FAMILIES,
+            load: LoadOptions::default(),
+            switches: Switches::default(),
+            style: None,
+            decode: DecodeOptions::default(),
+            limits: ImageLimits::default(),
+        }
+    }
+}
+
 /// A model ready to answer. It holds no state of any conversation.
 #[derive(Debug)]
 pub struct Engine {
+    pub(crate) family: &'static FamilySpec,
     pub(crate) model: Model,
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) schedule: ModelSchedule,
@@ -107,7 +120,11 @@ impl Engine {
         options: &EngineOptions<'_>,
     ) -> Result<(Self, LoadReport)> {
         let files = files.into();
-        let (model, report) = Model::load(files, &options.load)?;
+        let architectures: Vec<&'static Architecture> =
+            options.families.iter().map(|family| family.architecture).collect();
+        let config = ModelConfig::read(files, &architectures)?;
+        let family = FamilySpec::among(options.families, config.family)?;
+        let (model, report) = Model::load_as(config, files, &options.load)?;
         let tokenizer = match Tokenizer::open(files) {
             Ok(tokenizer) => Some(tokenizer),
             Err(Error::NoTokenizer { .. }) => None,
@@ -117,21 +134,21 @@ impl Engine {
             Some(tokenizer) => ChatTemplate::open(files, tokenizer)?,
             None => None,
         };
-        let preprocessing = read_preprocessing(files, model.config())?;
-        let mut engine = Self::from_parts(model, tokenizer, preprocessing, options.switches)?;
+        let preprocessing = read_preprocessing(files, family, model.config())?;
+        let mut engine =
+            Self::from_parts(family, model, tokenizer, preprocessing, options.switches)?;
         engine.set_limits(options.limits)?;
         engine.missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
         engine.decode = options.decode;
-        if let Some(template) = &template {
-            engine.style = PromptStyle::with_template(engine.model.config(), template);
-        }
+        let own = family.prompt_style(engine.model.config(), template.as_ref());
         engine.template = template;
-        engine.style = options.style.unwrap_or(engine.style);
+        engine.style = options.style.unwrap_or(own);
         Ok((engine, report))
     }
 
     /// Puts an engine together from parts, for models that come from no folder.
     pub fn from_parts(
+        family: &'static FamilySpec,
         model: Model,
         tokenizer: Option<Tokenizer>,
         preprocessing: PreprocessorConfig,
@@ -142,15 +159,17 @@ impl Engine {
         let named = tokenizer.as_ref().and_then(|t| t.id(t.named("eos_token")?));
         ends.extend(named.filter(|id| !config.eos_token_ids.contains(id)));
         Ok(Self {
-            schedule: ModelSchedule::of(config)?,
+            schedule: ModelSchedule::of(family, config),
             processor: Preprocessor::new(
+                family,
                 config,
                 &preprocessing,
                 &switches,
                 &ImageLimits::default(),
             )?,
-            style: PromptStyle::without_template(config),
-            placeholder: placeholder(config, tokenizer.as_ref()),
+            style: family.prompt_style(config, None),
+            placeholder: family.placeholder(config, tokenizer.as_ref()),
+            family,
             model,
             tokenizer,
             switches,
@@ -183,12 +202,17 @@ impl Engine {
     }
 
     fn preprocessor(&self, switches: &Switches, limits: &ImageLimits) -> Result<Preprocessor> {
-        Preprocessor::new(self.model.config(), &self.preprocessing, switches, limits)
+        Preprocessor::new(self.family, self.model.config(), &self.preprocessing, switches, limits)
     }
 
     /// Exchanges the prompt style.
     pub fn set_style(&mut self, style: PromptStyle) {
         self.style = style;
+    }
+
+    /// What is particular to the model's family.
+    pub fn family(&self) -> &'static FamilySpec {
+        self.family
     }
 
     /// The model.
@@ -198,17 +222,16 @@ impl Engine {
 
     /// How visual tokens stand in the sequence of a run that prunes, or does not.
     pub(crate) fn packing(&self, prunes: bool) -> Packing {
-        self.switches.packing(self.model.config().family, prunes)
+        self.family.packing(&self.switches, prunes)
     }
 
     /// How an image is seen when `signals` are asked for.
     pub(crate) fn seeing(&self, taps: VisionTaps, keep_pixels: bool) -> Seeing<'static> {
-        let video = self.takes_video();
         let joined = self.switches.intern_feature == InternFeature::Concat;
         Seeing {
             taps: VisionTaps { joined, ..taps },
             keep_pixels,
-            projected: video && self.switches.video_stage1_feature == VideoFeature::Projected,
+            projected: self.switches.video_stage1_feature == VideoFeature::Projected,
             unprojected: false,
             watch: Watch::default(),
         }
@@ -216,7 +239,7 @@ impl Engine {
 
     /// Whether the model takes videos.
     pub fn takes_video(&self) -> bool {
-        self.model.config().family == Family::LlavaVideo
+        self.family.traits().takes_video
     }
 
     /// The longest sequence the model attends over.
@@ -278,8 +301,8 @@ impl Engine {
         let placeholder = self.placeholder;
         let image = image_token_text(tokenizer, placeholder);
         let mut pieces = pieces(self.style, self.template.as_ref(), messages, &image, tail)?;
-        if self.model.config().family == Family::InternVl {
-            pieces = enclosed(pieces);
+        if let Some(marks) = self.family.prompt.enclosure {
+            pieces = enclosed(pieces, marks);
         }
         if tail {
             let answer = |piece: &crate::prompt::Piece| piece.is_answer();
@@ -343,14 +366,4 @@ impl Engine {
     pub fn run(&self, request: &Request, sink: &mut dyn Sink) -> Result<Outcome> {
         self.session(request.pruning.clone()).ask(self, &request.turn, sink)
     }
-}
-
-/// The id that stands for an image. Where a configuration states none, as that of an original
-/// InternVL, the tokenizer's word for it counts.
-fn placeholder(config: &ModelConfig, tokenizer: Option<&Tokenizer>) -> u32 {
-    let named = match config.family {
-        Family::InternVl => tokenizer.and_then(|tokenizer| tokenizer.id(INTERN_CONTEXT)),
-        _ => None,
-    };
-    named.unwrap_or(config.image_token_id)
 }

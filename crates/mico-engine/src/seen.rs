@@ -9,9 +9,9 @@ use mico_vision::layout::VisualLayout;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::pipeline::{SeenImage, see};
+use crate::preprocess::Packing;
 use crate::pruner::Features;
 use crate::request::ImageInput;
-use crate::switches::Packing;
 use crate::trace::{Seconds, timed};
 use crate::visuals::Visual;
 

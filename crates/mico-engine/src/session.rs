@@ -57,7 +57,7 @@ impl Prepared {
         let text = self.history.iter().rev().find(|message| message.role == Role::User);
         let text = text.map(Message::text);
         let asked = Asked {
-            family: engine.model.config().family,
+            words: engine.family.prompt.question,
             text: text.as_deref(),
             tokenizer: engine.tokenizer.as_ref(),
             layout: &self.layout,
@@ -239,10 +239,9 @@ impl Session {
             sink.borrow_mut().progress(Step { phase: Phase::Vision, done, total });
         };
         let unprojected = !request.dump
-            && plan
-                .stage1
-                .as_ref()
-                .is_some_and(|plan| config.family.projects_tokens() && plan.selects_unprojected());
+            && plan.stage1.as_ref().is_some_and(|plan| {
+                config.family.traits().projects_tokens && plan.selects_unprojected()
+            });
         let how =
             Seeing { unprojected, watch: Watch::new(&tell), ..engine.seeing(taps, request.dump) };
         let mut images = Vec::new();

@@ -8,6 +8,7 @@ mod stage2;
 mod vision;
 
 pub(crate) use prefill::{Prefilled, Turn, Watched, prefill};
+pub use question::QuestionWords;
 pub(crate) use question::{Asked, question};
 pub(crate) use stage1::{Stage1, Stage1Work, stage1};
 pub(crate) use vision::{Seeing, SeenImage, grids, see};
