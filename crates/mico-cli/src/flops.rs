@@ -2,9 +2,10 @@
 
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, ValueEnum};
+use mico_engine::families::FamilySpec;
 use mico_engine::flops::Head;
-use mico_engine::{Counted, Estimate, LimitSource, Switches, TextTokens};
-use mico_model::{Family, Preset};
+use mico_engine::{Counted, Estimate, Switches, TextTokens};
+use mico_model::Preset;
 use mico_vision::Size;
 use serde::Serialize;
 
@@ -13,22 +14,9 @@ use crate::failure::Failure;
 use crate::output;
 use crate::pruning_args::PruningArgs;
 
-/// Text tokens of the paper's prompts: its means on LLaVA-NeXT and on video.
-const TEXT_TOKENS: usize = 69;
-const VIDEO_TEXT_TOKENS: usize = 105;
-/// Those before the image in LLaVA's prompt, and in `ChatML`'s.
-const BEFORE_IMAGE: usize = 35;
-const BEFORE_IMAGE_CHATML: usize = 15;
 /// The most text tokens one may ask for.
 const MAX_TOKENS: u64 = 1 << 20;
 const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
-/// Frames of the paper's profile.
-const FRAMES: usize = 64;
-/// Columns and rows of visual tokens of an image at Qwen's own resolution: the mean the paper's pruning
-/// ratios imply, 1,296 tokens.
-const QWEN_SIDE: u32 = 36;
-/// Columns and rows of InternVL's tiles, as many as the paper allows.
-const INTERN_TILES: (u32, u32) = (3, 2);
 
 /// Where the output head is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,60 +70,34 @@ impl FlopsArgs {
         let preset = Preset::find(&self.preset).map_err(Failure::misused)?;
         let pruning = self.pruning.pruning()?;
         let config = preset.config();
-        let video = preset.family == Family::LlavaVideo;
-        if let (Some(frames), false) = (self.frames, video) {
+        let family = FamilySpec::find(config.family)?;
+        let usual = &family.usual;
+        if let (Some(frames), false) = (self.frames, family.traits().takes_video) {
             let message = format!("--frames {frames}: {} takes images, not videos", preset.name);
             return Err(Failure::misused(message));
         }
-        let size = self.image_size.unwrap_or_else(|| usual_size(&config));
-        let frames = if video { self.frames.unwrap_or(FRAMES) } else { 1 };
-        let total = if video { VIDEO_TEXT_TOKENS } else { TEXT_TOKENS };
-        let total = self.text_tokens.unwrap_or(total);
-        let usual = match preset.family {
-            Family::Llava | Family::LlavaNext => BEFORE_IMAGE,
-            _ => BEFORE_IMAGE_CHATML,
+        let size = match self.image_size {
+            Some(size) => size,
+            None => (usual.paper_size)(&config)?,
         };
+        let frames = self.frames.unwrap_or(usual.paper_frames);
+        let total = self.text_tokens.unwrap_or(usual.text_tokens);
         if let Some(before) = self.text_before.filter(|&before| before > total) {
             let message =
                 format!("--text-before {before}, accepted: at most --text-tokens {total}");
             return Err(Failure::misused(message));
         }
-        let before = self.text_before.unwrap_or(usual.min(total - 1));
+        let before = self.text_before.unwrap_or(usual.text_before_image.min(total - 1));
         let text = TextTokens { total, before };
         let head = match self.head {
             HeadArg::All => Head::All,
             HeadArg::Last => Head::Last,
         };
-        let mut switches = Switches::default();
-        if preset.family == Family::Qwen25Vl {
-            // The paper's limits, which its number of tokens comes from.
-            switches.image_limits = LimitSource::Paper;
-        }
-        let estimate = Estimate::new(config, size, frames, switches)?;
+        let switches = Switches { image_limits: usual.limits, ..Switches::default() };
+        let estimate = Estimate::new(family, config, size, frames, switches)?;
         let counted = estimate.prefill(&pruning, text, head)?;
         let method = pruning.pruner.name();
         Ok(Document { preset: preset.name, method, text_tokens: total, counted })
-    }
-}
-
-/// An image that gives a family's usual number of tokens.
-pub(crate) fn usual_size(config: &mico_model::ModelConfig) -> Size {
-    use mico_model::config::VisionConfig;
-    let square = |side: usize| Size::new(side as u32, side as u32);
-    match &config.vision {
-        VisionConfig::Llava(vision) if config.family == Family::LlavaNext => {
-            square(2 * vision.tower.image_size)
-        }
-        VisionConfig::Llava(vision) => square(vision.tower.image_size),
-        VisionConfig::LlavaVideo(vision) => square(vision.tower.image_size),
-        VisionConfig::Qwen(vision) => {
-            let token = (vision.patch_size * vision.merge) as u32;
-            Size::new(QWEN_SIDE * token, QWEN_SIDE * token)
-        }
-        VisionConfig::InternVl(vision) => {
-            let side = vision.tower.image_size as u32;
-            Size::new(INTERN_TILES.0 * side, INTERN_TILES.1 * side)
-        }
     }
 }
 

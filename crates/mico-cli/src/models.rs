@@ -1,7 +1,8 @@
 //! `mico models`: what can be run.
 
 use clap::Args;
-use mico_model::{Family, PRESETS, Preset};
+use mico_engine::families::FamilySpec;
+use mico_model::Preset;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -34,37 +35,29 @@ struct Supported {
     quantised: bool,
 }
 
-/// How many visual tokens a family's input has.
-fn tokens_rule(family: Family) -> &'static str {
-    match family {
-        Family::Llava => "576",
-        Family::LlavaNext => "576 per view: the whole image and 2 to 4 crops",
-        Family::Qwen25Vl => "one per 28 x 28 pixels",
-        Family::Qwen3Vl | Family::Qwen35 => "one per 32 x 32 pixels",
-        Family::InternVl => "256 per tile, up to 12 tiles and a thumbnail",
-        Family::LlavaVideo => "169 per frame, up to 64 frames",
-    }
-}
-
-fn rows() -> Vec<Row> {
-    let row = |preset: &Preset| Row {
-        name: preset.name,
-        family: preset.family.name(),
-        layers: preset.config().decoder.blocks,
-        refine_layer: preset.refine_layer,
-        visual_tokens: tokens_rule(preset.family),
-        supported: Supported {
-            image: true,
-            video: preset.family == Family::LlavaVideo,
-            quantised: true,
-        },
+fn rows() -> Result<Vec<Row>, Failure> {
+    let row = |preset: &Preset| {
+        let config = preset.config();
+        let family = FamilySpec::find(config.family)?;
+        Ok(Row {
+            name: preset.name,
+            family: family.name(),
+            layers: config.decoder.blocks,
+            refine_layer: preset.refine_layer,
+            visual_tokens: family.images.token_rule,
+            supported: Supported {
+                image: true,
+                video: family.traits().takes_video,
+                quantised: true,
+            },
+        })
     };
-    PRESETS.iter().map(row).collect()
+    Preset::all().map(row).collect()
 }
 
 /// Runs the verb.
 pub fn run(args: &ModelsArgs) -> Result<(), Failure> {
-    let rows = rows();
+    let rows = rows()?;
     if args.json {
         return output::json(&rows);
     }

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use mico_data::Layout;
-use mico_engine::{Engine, ImageLimits, PromptStyle};
+use mico_engine::Engine;
+use mico_engine::families::Toolkit;
+use mico_eval::policy::{profile_of, rules_of};
 use mico_eval::{Benchmark, BenchmarkOptions, Source, Split, TinySuite};
-use mico_model::Family;
 use mico_score::{Profile, Rules, Track};
 use mico_video::VideoOptions;
 
@@ -116,11 +117,11 @@ impl TaskArgs {
     /// Lets a LLaVA model be asked as LLaVA's scripts do, system sentence included, unless another style was
     /// given; checkpoints' own templates leave that out. What decides answers, `model`, is told.
     pub(crate) fn speak(&self, engine: &mut Engine, args: &ModelArgs, model: &mut String) {
-        let config = engine.model().config();
-        let llava = self.profile.unwrap_or_else(|| profile_of(config.family)) == Profile::Llava;
-        let own = matches!(config.family, Family::Llava | Family::LlavaNext);
+        let evaluation = &engine.family().evaluation;
+        let llava = self.profile.unwrap_or_else(|| profile_of(evaluation)) == Profile::Llava;
+        let own = evaluation.toolkit == Toolkit::Llava;
         if !self.tasks.is_empty() && llava && own && args.prompt_style.is_none() {
-            let style = PromptStyle::without_template(config);
+            let style = engine.family().prompt_style(engine.model().config(), None);
             engine.set_style(style);
             model.push_str(" style=");
             model.push_str(style.name());
@@ -175,68 +176,20 @@ impl TaskArgs {
             let limit = limit.unwrap_or(usual.suite);
             sources.push(Box::new(TinySuite::new(usual.split, self.seed.into(), limit)));
         }
-        let family = engine.model().config().family;
-        let profile = self.profile.unwrap_or_else(|| profile_of(family));
-        let mut rules = rules_of(family);
+        let evaluation = &engine.family().evaluation;
+        let profile = self.profile.unwrap_or_else(|| profile_of(evaluation));
+        let mut rules = rules_of(evaluation);
         set_rules(&mut rules, &self.rules)?;
         for track in self.tracks()? {
             let Some(root) = self.data.clone() else {
                 return Err(Failure::misused("--tasks needs --data DIR"));
             };
             let layout = self.layout;
-            let limits = if args.says_sizes() { None } else { limits_of(family, track) };
+            let paper = (evaluation.image_limits)(track.name());
+            let limits = paper.filter(|_| !args.says_sizes());
             let options = BenchmarkOptions { root, track, profile, rules, limit, layout, limits };
             sources.push(Box::new(Benchmark::open(options)?));
         }
         Ok(sources)
     }
-}
-
-/// The toolkit the paper measures a family with.
-fn profile_of(family: Family) -> Profile {
-    match family {
-        Family::Llava | Family::LlavaNext => Profile::Llava,
-        Family::Qwen25Vl | Family::Qwen3Vl | Family::Qwen35 => Profile::VlmEvalKit,
-        Family::InternVl => Profile::InternVl,
-        Family::LlavaVideo => Profile::Lmms,
-    }
-}
-
-/// How large pictures become in the paper's evaluation, where the toolkits set that themselves.
-fn limits_of(family: Family, track: Track) -> Option<ImageLimits> {
-    let patch = 28 * 28;
-    let none = ImageLimits::default();
-    match (family, track) {
-        (Family::InternVl, _) => {
-            let tiles = match track {
-                Track::ChartQa | Track::Mmmu => 12,
-                Track::DocVqa => 18,
-                Track::OcrBench => 24,
-                _ => 6,
-            };
-            Some(ImageLimits { max_tiles: Some(tiles), ..none })
-        }
-        (Family::Qwen25Vl, _) => {
-            let least = if track == Track::OcrBench { 10 * 10 } else { 1280 };
-            let (min_pixels, max_pixels) = (Some(least * patch), Some(16_384 * patch));
-            Some(ImageLimits { min_pixels, max_pixels, ..none })
-        }
-        (Family::Qwen3Vl | Family::Qwen35, Track::OcrBench) => {
-            Some(ImageLimits { min_pixels: Some(10 * 10 * 32 * 32), ..none })
-        }
-        _ => None,
-    }
-}
-
-/// The rules with the family's own coordinates for boxes.
-fn rules_of(family: Family) -> Rules {
-    let boxes = match family {
-        Family::Llava | Family::LlavaNext | Family::LlavaVideo => "fractions",
-        Family::Qwen25Vl => "resized-pixels",
-        Family::Qwen3Vl | Family::Qwen35 | Family::InternVl => "thousandths",
-    };
-    let mut rules = Rules::default();
-    // The words are the rules' own.
-    let _ = rules.set("boxes", boxes);
-    rules
 }

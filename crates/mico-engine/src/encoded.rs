@@ -9,11 +9,11 @@ use mico_vision::layout::VisualLayout;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::pipeline::{EncodeOptions, VisionOutput, encode};
-use crate::preprocess::{ImageLimits, Preprocessor};
+use crate::preprocess::{ImageLimits, Packing, Preprocessor};
 use crate::pruner::Features;
 use crate::request::{ImageInput, SessionOptions};
 use crate::sink::Sink;
-use crate::switches::{Packing, Switches};
+use crate::switches::Switches;
 use crate::trace::{Seconds, timed};
 use crate::visuals::Visual;
 

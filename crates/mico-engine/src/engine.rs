@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mico_model::{Family, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles};
+use mico_model::{Architecture, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::layout::VisualLayout;
@@ -11,8 +11,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::description::Description;
 use crate::error::{Error, Result};
+use crate::families::{FAMILIES, FamilySpec};
 use crate::outcome::Outcome;
-use crate::preprocess::{ImageLimits, Preprocessor, read_preprocessing};
+use crate::preprocess::{ImageLimits, Packing, Preprocessor, read_preprocessing};
 use crate::prompt::{ChatTemplate, Message, Piece, PromptStyle};
 use crate::prompt::{enclosed, encode, image_token_text, pieces};
 use crate::pruner::Plan;
@@ -20,18 +21,17 @@ use crate::request::{ImageInput, Request, SessionOptions};
 use crate::schedule::ModelSchedule;
 use crate::session::Session;
 use crate::sink::Sink;
-use crate::switches::{Packing, Switches};
+use crate::switches::Switches;
 use crate::tokenizer::{TOKENIZER_FILE, Tokenizer};
-
-/// What InternVL's tokenizers call the place of a visual token.
-const INTERN_CONTEXT: &str = "<IMG_CONTEXT>";
 
 /// Tells engines of one process apart.
 static ENGINES: AtomicU64 = AtomicU64::new(0);
 
 /// How to open a model folder.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct EngineOptions {
+    /// The families a folder may be of: those that ship with the engine, and any others.
+    pub families: &'static [&'static FamilySpec],
     /// Device, number format, quantisation, progress.
     pub load: LoadOptions,
     /// What an image may cost to decode and what becomes of transparency.
@@ -42,12 +42,24 @@ pub struct EngineOptions {
     pub threads: Option<usize>,
 }
 
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            families: FAMILIES,
+            load: LoadOptions::default(),
+            decode: DecodeOptions::default(),
+            threads: None,
+        }
+    }
+}
+
 /// A model ready to answer. It holds no state of any conversation and nothing that a request could
 /// change, so any number of threads may share it.
 #[derive(Debug)]
 pub struct Engine {
     /// Unique in this process.
     pub(crate) id: u64,
+    pub(crate) family: &'static FamilySpec,
     pub(crate) model: Model,
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) schedule: ModelSchedule,
@@ -82,7 +94,12 @@ impl Engine {
     ) -> Result<(Self, LoadReport)> {
         let files = files.into();
         let pool = options.threads.map(pool).transpose()?;
-        let (model, report) = in_pool(pool.as_ref(), || Model::load(files, &options.load))?;
+        let architectures: Vec<&'static Architecture> =
+            options.families.iter().map(|family| family.architecture).collect();
+        let config = ModelConfig::read(files, &architectures)?;
+        let family = FamilySpec::among(options.families, config.family)?;
+        let load = || Model::load_as(config, files, &options.load);
+        let (model, report) = in_pool(pool.as_ref(), load)?;
         let tokenizer = match Tokenizer::open(files) {
             Ok(tokenizer) => Some(tokenizer),
             Err(Error::NoTokenizer { .. }) => None,
@@ -92,15 +109,16 @@ impl Engine {
             Some(tokenizer) => ChatTemplate::open(files, tokenizer)?,
             None => None,
         };
-        let preprocessing = read_preprocessing(files, model.config())?;
+        let preprocessing = read_preprocessing(files, family, model.config())?;
         let missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
-        let parts = Self::from_parts(model, tokenizer, preprocessing)?;
+        let parts = Self::from_parts(family, model, tokenizer, preprocessing)?;
         let decode = options.decode;
         Ok((Self { pool, template, decode, missing, ..parts }, report))
     }
 
     /// Puts an engine together from parts, for models that come from no folder.
     pub fn from_parts(
+        family: &'static FamilySpec,
         model: Model,
         tokenizer: Option<Tokenizer>,
         preprocessing: PreprocessorConfig,
@@ -110,11 +128,13 @@ impl Engine {
         let named = tokenizer.as_ref().and_then(|t| t.id(t.named("eos_token")?));
         ends.extend(named.filter(|id| !config.eos_token_ids.contains(id)));
         // A folder whose preprocessing does not fit its tower is told before anything is asked.
-        Preprocessor::new(config, &preprocessing, &Switches::default(), &ImageLimits::default())?;
+        let (switches, limits) = (Switches::default(), ImageLimits::default());
+        Preprocessor::new(family, config, &preprocessing, &switches, &limits)?;
         Ok(Self {
             id: ENGINES.fetch_add(1, Ordering::Relaxed),
-            schedule: ModelSchedule::of(config)?,
-            placeholder: placeholder(config, tokenizer.as_ref()),
+            schedule: ModelSchedule::of(family, config),
+            placeholder: family.placeholder(config, tokenizer.as_ref()),
+            family,
             model,
             tokenizer,
             ends,
@@ -136,6 +156,11 @@ impl Engine {
         in_pool(self.pool.as_ref(), work)
     }
 
+    /// What is particular to the model's family.
+    pub fn family(&self) -> &'static FamilySpec {
+        self.family
+    }
+
     /// The model.
     pub fn model(&self) -> &Model {
         &self.model
@@ -153,16 +178,12 @@ impl Engine {
 
     /// Whether the model takes videos.
     pub fn takes_video(&self) -> bool {
-        self.model.config().family == Family::LlavaVideo
+        self.family.traits().takes_video
     }
 
     /// How messages become a prompt unless a request says otherwise.
     pub fn style(&self) -> PromptStyle {
-        let config = self.model.config();
-        match &self.template {
-            Some(template) => PromptStyle::with_template(config, template),
-            None => PromptStyle::without_template(config),
-        }
+        self.family.prompt_style(self.model.config(), self.template.as_ref())
     }
 
     /// What the engine is made of.
@@ -243,8 +264,8 @@ impl Engine {
         let (style, placeholder) = (style.unwrap_or_else(|| self.style()), self.placeholder);
         let image = image_token_text(tokenizer, placeholder);
         let mut pieces = pieces(style, self.template.as_ref(), messages, &image, tail)?;
-        if self.model.config().family == Family::InternVl {
-            pieces = enclosed(pieces);
+        if let Some(marks) = self.family.prompt.enclosure {
+            pieces = enclosed(pieces, marks);
         }
         if tail {
             let Some(last) = pieces.iter().rposition(Piece::is_answer) else {
@@ -267,13 +288,13 @@ impl Engine {
         switches: &Switches,
         limits: &ImageLimits,
     ) -> Result<Preprocessor> {
-        Preprocessor::new(self.model.config(), &self.preprocessing, switches, limits)
+        Preprocessor::new(self.family, self.model.config(), &self.preprocessing, switches, limits)
     }
 
     /// How visual tokens stand in the sequence: some families pack them differently when a request
     /// prunes.
     pub(crate) fn packing(&self, options: &SessionOptions) -> Packing {
-        options.switches.packing(self.model.config().family, options.pruning.pruner.prunes())
+        self.family.packing(&options.switches, options.pruning.pruner.prunes())
     }
 
     /// The longest sequence the model attends over.
@@ -293,14 +314,4 @@ fn in_pool<T: Send>(pool: Option<&ThreadPool>, work: impl FnOnce() -> T + Send) 
         Some(pool) => pool.install(work),
         None => work(),
     }
-}
-
-/// The id that stands for an image. Where a configuration states none, as that of an original
-/// InternVL, the tokenizer's word for it counts.
-fn placeholder(config: &ModelConfig, tokenizer: Option<&Tokenizer>) -> u32 {
-    let named = match config.family {
-        Family::InternVl => tokenizer.and_then(|tokenizer| tokenizer.id(INTERN_CONTEXT)),
-        _ => None,
-    };
-    named.unwrap_or(config.image_token_id)
 }

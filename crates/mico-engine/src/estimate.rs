@@ -1,13 +1,14 @@
 //! A prefill that is counted, not run: token counts and FLOPs of any model shape, without weights.
 
 use mico_model::ModelConfig;
+use mico_vision::Size;
 use mico_vision::layout::VisualLayout;
-use mico_vision::{RgbImage, Size};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::families::FamilySpec;
 use crate::flops::{Gflops, Head, Planned};
-use crate::preprocess::{ImageLimits, Preprocessor, default_preprocessing};
+use crate::preprocess::{ImageLimits, Preprocessor};
 use crate::pruner::{Plan, Pruning};
 use crate::schedule::ModelSchedule;
 use crate::switches::Switches;
@@ -48,15 +49,22 @@ pub struct Counted {
 impl Estimate {
     /// An image of this size, or so many frames of it for a family that takes videos. Visual tokens
     /// are packed as in pruned runs, which is how the paper counts the unpruned model, too.
-    pub fn new(config: ModelConfig, size: Size, frames: usize, switches: Switches) -> Result<Self> {
-        let preprocessing = default_preprocessing(&config)?;
+    pub fn new(
+        family: &FamilySpec,
+        config: ModelConfig,
+        size: Size,
+        frames: usize,
+        switches: Switches,
+    ) -> Result<Self> {
+        if size.area() == 0 {
+            return Err(Error::range("image", size, "at least one pixel"));
+        }
+        let preprocessing = family.default_preprocessing(&config)?;
         let limits = ImageLimits::default();
-        let processor = Preprocessor::new(&config, &preprocessing, &switches, &limits)?;
-        let blank = RgbImage::new(size, vec![0; size.area() as usize * 3]);
-        let blank = blank.map_err(|error| Error::range("image", size, error.to_string()))?;
-        let packing = switches.packing(config.family, true);
-        let layout = processor.process(&vec![blank; frames.max(1)], packing)?.layout;
-        let schedule = ModelSchedule::of(&config)?;
+        let processor = Preprocessor::new(family, &config, &preprocessing, &switches, &limits)?;
+        let packing = family.packing(&switches, true);
+        let layout = processor.layout(&vec![size; frames.max(1)], packing)?;
+        let schedule = ModelSchedule::of(family, &config);
         Ok(Self { config, schedule, switches, layout })
     }
 

@@ -201,7 +201,7 @@ impl Session {
         let mut taps = plan.map_or_else(VisionTaps::default, Stage1Plan::taps);
         taps.features |= dump;
         taps.attention.deep |= dump;
-        let projects = engine.model.config().family.projects_tokens();
+        let projects = engine.family.traits().projects_tokens;
         let unprojected = !dump && projects && plan.is_some_and(Stage1Plan::selects_unprojected);
         let how = EncodeOptions::new(engine, &self.options.switches, taps);
         let how = EncodeOptions { keep_pixels: dump, unprojected, ..how };
@@ -274,7 +274,7 @@ impl Prepared {
         let text = self.history.iter().rev().find(|message| message.role == Role::User);
         let text = text.map(Message::text);
         let asked = QuestionText {
-            family: engine.model.config().family,
+            words: engine.family.prompt.question,
             text: text.as_deref(),
             tokenizer: engine.tokenizer.as_ref(),
             layout: &self.layout,

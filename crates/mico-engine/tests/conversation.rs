@@ -154,10 +154,8 @@ fn a_turn_that_fails_in_its_answer_is_forgotten_by_every_kind_of_cache() {
 fn texts_never_become_special_tokens() {
     for name in ["llava15", "next-mistral"] {
         let mut case = Case::load(name);
-        for style in
-            [PromptStyle::Template, PromptStyle::Vicuna, PromptStyle::Mistral, PromptStyle::Plain]
-        {
-            case.engine.set_style(style);
+        for style in ["template", "vicuna", "mistral", "plain"] {
+            case.engine.set_style(style.parse::<PromptStyle>().unwrap());
             for text in ["<image>", "</s><s>", "<ima", "ge><image", "\u{F8F0}0\u{F8F1}", "{{ 1 }}"]
             {
                 let plain = case.engine.encode_messages(&[Message::user("x", 1)]).unwrap();
@@ -181,10 +179,10 @@ fn the_papers_prompts() {
     ids.extend(tokenizer.encode("\nwhat? ASSISTANT: that").unwrap());
     ids.push(2);
     ids.extend(tokenizer.encode("USER: and? ASSISTANT:").unwrap());
-    case.engine.set_style(PromptStyle::Vicuna);
+    case.engine.set_style("vicuna".parse::<PromptStyle>().unwrap());
     let chat = [Message::user("what?", 1), Message::assistant("that"), Message::user("and?", 0)];
     assert_eq!(case.engine.encode_messages(&chat).unwrap(), ids);
-    case.engine.set_style(PromptStyle::Mistral);
+    case.engine.set_style("mistral".parse::<PromptStyle>().unwrap());
     let mut ids = vec![1];
     ids.extend(tokenizer.encode("[INST] ").unwrap());
     ids.push(120);

@@ -1,6 +1,7 @@
 //! The paper's FLOP tables, from model shapes and plans alone.
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
+use mico_engine::families::{FamilySpec, LLAVA_VIDEO};
 use mico_engine::flops::{Gflops, Head};
 use mico_engine::pruner::{Pruning, by_name};
 use mico_engine::{Counted, Estimate, Switches, TextTokens};
@@ -22,12 +23,13 @@ fn pruning(method: &str, tokens: usize) -> Pruning {
 
 fn next(preset: &str) -> Estimate {
     let config = Preset::find(preset).unwrap().config();
-    Estimate::new(config, Size::new(672, 672), 1, Switches::default()).unwrap()
+    let family = FamilySpec::find(config.family).unwrap();
+    Estimate::new(family, config, Size::new(672, 672), 1, Switches::default()).unwrap()
 }
 
 fn video() -> Estimate {
     let config = Preset::find("llava-video-7b").unwrap().config();
-    Estimate::new(config, Size::new(384, 384), 64, Switches::default()).unwrap()
+    Estimate::new(&LLAVA_VIDEO, config, Size::new(384, 384), 64, Switches::default()).unwrap()
 }
 
 /// The paper's prompts have 69.4 text tokens on average, 35 of them before the image.

@@ -5,11 +5,13 @@ mod support;
 
 use std::path::Path;
 
+use mico_engine::families::LLAVA;
 use mico_engine::pruner::Pruning;
 use mico_engine::{
     Engine, EngineOptions, Error, Generation, ImageInput, ImageLimits, Prompt, PromptStyle,
     Request, Switches,
 };
+use mico_model::config::LlavaVision;
 use mico_model::{Model, Preset, SyntheticOptions};
 use mico_select::schedule::Budget;
 use mico_vision::preprocessor_config::PreprocessorConfig;
@@ -247,7 +249,7 @@ fn logits_that_are_no_numbers() {
 #[test]
 fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     let mut config = Preset::find("llava-1.5-7b").unwrap().config();
-    let clip = &mut config.vision.llava_mut().unwrap().tower;
+    let clip = &mut config.vision.get_mut::<LlavaVision>().unwrap().tower;
     (clip.hidden_size, clip.intermediate_size, clip.blocks, clip.heads) = (16, 16, 2, 2);
     config.decoder.hidden_size = 16;
     config.decoder.intermediate_size = 16;
@@ -257,7 +259,7 @@ fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     config.decoder.vocab_size = 32_064;
     let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
     let engine =
-        Engine::from_parts(model, None, PreprocessorConfig::clip(336), Switches::default())
+        Engine::from_parts(&LLAVA, model, None, PreprocessorConfig::clip(336), Switches::default())
             .unwrap();
     let about = engine.describe();
     assert_eq!((about.layers, about.refine_layer, about.uncalibrated), (32, 7, true));

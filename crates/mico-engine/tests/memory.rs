@@ -4,12 +4,12 @@
 
 use std::sync::Mutex;
 
+use mico_engine::families::FamilySpec;
 use mico_engine::pruner::Pruning;
 use mico_engine::{
     Engine, Generation, ImageInput, Outcome, Phase, Prompt, Request, Sink, Step, Switches,
-    default_preprocessing,
 };
-use mico_model::config::{QwenTowerKind, VisionConfig};
+use mico_model::config::{QwenTowerKind, QwenVision, VideoVision};
 use mico_model::{Model, ModelConfig, Preset, SyntheticOptions};
 use mico_select::schedule::Budget;
 use mico_vision::{RgbImage, Size};
@@ -41,33 +41,31 @@ fn narrow(preset: &str) -> ModelConfig {
         *sections = [2, 3, 3];
     }
     config.image_token_id = 999;
-    match &mut config.vision {
-        VisionConfig::Qwen(vision) => {
-            vision.hidden_size = 32;
-            vision.intermediate_size = 48;
-            vision.blocks = 3;
-            vision.heads = 2;
-            vision.output = 64;
-            if let QwenTowerKind::Windowed { full, .. } = &mut vision.kind {
-                *full = vec![2];
-            }
+    if let Some(vision) = config.vision.get_mut::<QwenVision>() {
+        vision.hidden_size = 32;
+        vision.intermediate_size = 48;
+        vision.blocks = 3;
+        vision.heads = 2;
+        vision.output = 64;
+        if let QwenTowerKind::Windowed { full, .. } = &mut vision.kind {
+            *full = vec![2];
         }
-        VisionConfig::LlavaVideo(vision) => {
-            vision.tower.hidden_size = 32;
-            vision.tower.intermediate_size = 48;
-            vision.tower.blocks = 2;
-            vision.tower.heads = 2;
-        }
-        _ => panic!("no such narrow model"),
+    } else {
+        let vision = config.vision.get_mut::<VideoVision>().expect("a Qwen or video model");
+        vision.tower.hidden_size = 32;
+        vision.tower.intermediate_size = 48;
+        vision.tower.blocks = 2;
+        vision.tower.heads = 2;
     }
     config
 }
 
 fn engine(preset: &str) -> Engine {
     let config = narrow(preset);
-    let preprocessing = default_preprocessing(&config).unwrap();
+    let family = FamilySpec::find(config.family).unwrap();
+    let preprocessing = family.default_preprocessing(&config).unwrap();
     let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
-    Engine::from_parts(model, None, preprocessing, Switches::default()).unwrap()
+    Engine::from_parts(family, model, None, preprocessing, Switches::default()).unwrap()
 }
 
 fn picture(width: u32, height: u32, seed: u32) -> RgbImage {

@@ -6,7 +6,6 @@ mod support;
 
 use mico_engine::pruner::{PRUNERS, Pruning, by_name};
 use mico_engine::{Dump, Outcome};
-use mico_model::Family;
 use mico_select::schedule::Budget;
 use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, methods, select};
 use support::{Case, dumped_positions, weights};
@@ -75,9 +74,9 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
     let mut compared = 0;
     for &name in weights() {
         let case = Case::load(name);
-        let family = case.engine.model().config().family;
-        let (qwen, per_frame) = (family.is_qwen(), case.engine.schedule().per_frame);
-        let in_tower = matches!(family, Family::Llava | Family::LlavaNext);
+        let (family, traits) = (case.engine.family().name(), case.engine.family().traits());
+        let (qwen, per_frame) = (traits.native_resolution, case.engine.schedule().per_frame);
+        let in_tower = traits.projects_tokens;
         for tokens in [3, 6, 8] {
             for method in
                 ["divprune", "vispruner", "scope", "holov", "visionzip", "mmtok", "vscan", "apet"]
@@ -134,13 +133,13 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
                 };
                 // A padded image's empty patches are taken last; these images have none.
                 let padded = (0..layout.len()).any(|token| layout.region(token).is_empty());
-                if method == "mmtok" && family == Family::Llava && padded {
+                if method == "mmtok" && traits.pads_to_square && padded {
                     continue;
                 }
                 let dump = outcome.dump.as_ref().unwrap();
                 let own = (!together).then_some(groups.as_slice());
                 let mut options_budget = budget * frames;
-                if family == Family::InternVl && !together {
+                if family == "internvl" && !together {
                     // Tiles divide the budget with the remainder to the first of them.
                     options_budget = budget - budget % layout.groups().len();
                     if options_budget != budget {
@@ -170,7 +169,7 @@ fn choices_inside_the_decoder_are_those_of_the_selectors() {
     let mut compared = std::collections::BTreeMap::<&str, usize>::new();
     for &name in weights() {
         let case = Case::load(name);
-        let qwen = case.engine.model().config().family.is_qwen();
+        let qwen = case.engine.family().traits().native_resolution;
         for tokens in [6, 9, 12, 14] {
             for method in ["fastv", "sparsevlm", "vscan", "apet", "pyramiddrop", "dart", "mico"] {
                 let Some(outcome) = run(&case, method, tokens) else { continue };

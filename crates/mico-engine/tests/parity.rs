@@ -163,8 +163,9 @@ fn other_pixels_on_request() {
     for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
         let mut case = Case::load(name);
         let mut switches = Switches::default();
-        switches.set("llava15_pad", "crop").unwrap();
-        switches.set("anyres_axis", "hf").unwrap();
+        let next = name.starts_with("next");
+        let (switch, value) = if next { ("anyres_axis", "hf") } else { ("llava15_pad", "crop") };
+        switches.set(switch, value).unwrap();
         case.engine.set_switches(switches).unwrap();
         for run in case.runs("unpruned") {
             let image = run["images"][0].as_str().unwrap();

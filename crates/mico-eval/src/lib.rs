@@ -30,6 +30,7 @@ mod kl;
 mod manifest;
 mod merge;
 pub mod plot;
+pub mod policy;
 mod predictions;
 mod record;
 mod run;

@@ -8,6 +8,7 @@
 use std::time::Instant;
 
 use candle_core::{Device, Tensor};
+use mico_model::config::LlavaVision;
 use mico_model::{Grid, Model, Pixels, Precision, Preset, QuantKind, SyntheticOptions, VisionTaps};
 
 /// Blocks that run one after the other, so that none finds its weights in a cache.
@@ -57,7 +58,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let shape = decoder.config();
     let (width, inner) = (shape.hidden_size, shape.intermediate_size);
     let weights = width * shape.head_dim * 2 * (shape.heads + shape.kv_heads) + 3 * width * inner;
-    let vision = model.config().vision.llava().ok_or("only LLaVA's tower has one input size")?;
+    let vision = model
+        .config()
+        .vision
+        .get::<LlavaVision>()
+        .ok_or("only LLaVA's tower has one input size")?;
     let (tower, grid) = (&vision.tower, vision.tower.grid());
     let tower_weights =
         4 * tower.hidden_size * tower.hidden_size + 2 * tower.hidden_size * tower.intermediate_size;

@@ -7,6 +7,7 @@
 use std::time::Instant;
 
 use candle_core::{DType, Device, Tensor};
+use mico_model::config::LlavaVision;
 use mico_model::{
     Grid, Model, ModelConfig, Pixels, Precision, Preset, QuantKind, SyntheticOptions, VisionTaps,
 };
@@ -40,7 +41,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (model, _) = Model::synthetic(config, &options)?;
     let build = start.elapsed().as_secs_f64();
 
-    let vision = model.config().vision.llava().ok_or("only LLaVA's tower has one input size")?;
+    let vision = model
+        .config()
+        .vision
+        .get::<LlavaVision>()
+        .ok_or("only LLaVA's tower has one input size")?;
     let (side, grid) = (vision.tower.image_size, vision.tower.grid());
     let values = Tensor::randn(0.0_f32, 1.0, (1, 3, side, side), &Device::Cpu)?;
     let pixels = Pixels { values, grids: vec![Grid { rows: grid, columns: grid }] };

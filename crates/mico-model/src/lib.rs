@@ -6,6 +6,7 @@
 //! shows the caller the attention it asks for and nothing more.
 //!
 //! ```
+//! use mico_model::config::LlavaVision;
 //! use mico_model::vision::{Grid, Pixels};
 //! use mico_model::{Model, Preset, SyntheticOptions, Tap, VisionTaps};
 //! use mico_model::{Normalisation, text_to_visual_attention};
@@ -14,7 +15,7 @@
 //! # fn main() -> mico_model::Result<()> {
 //! // A toy of LLaVA-1.5's make.
 //! let mut config = Preset::find("llava-1.5-7b")?.config();
-//! if let Some(vision) = config.vision.llava_mut() {
+//! if let Some(vision) = config.vision.get_mut::<LlavaVision>() {
 //!     vision.tower.hidden_size = 32;
 //!     vision.tower.intermediate_size = 64;
 //!     vision.tower.blocks = 3;
@@ -63,13 +64,14 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod architectures;
 mod attention;
 mod cache;
 pub mod checkpoint;
 pub mod config;
 mod decoder;
 mod error;
-mod family;
+pub mod extend;
 mod files;
 mod linear;
 mod matmul;
@@ -85,14 +87,14 @@ mod synthetic;
 pub mod vision;
 mod weights;
 
+pub use architectures::{ARCHITECTURES, Architecture, Family, Traits, VisionSide};
 pub use cache::{CacheMark, Caches};
-pub use config::{Family, ModelConfig};
+pub use config::ModelConfig;
 pub use decoder::{Decoder, DeepStack, Peek, QkTap, RunOutput, Tap, Tokens};
 pub use error::{Error, Result, first_line};
-pub use family::VisionSide;
 pub use files::{MemoryModel, ModelFiles};
 pub use model::{LoadOptions, LoadReport, Model};
-pub use presets::{PRESETS, Preset};
+pub use presets::Preset;
 pub use projector::Projector;
 pub use quant::{QuantKind, QuantNote};
 pub use relevance::{Normalisation, attention_row, text_to_visual_attention};

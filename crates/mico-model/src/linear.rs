@@ -29,7 +29,7 @@ enum Matrix {
 
 /// `x W^T + b`.
 #[derive(Debug, Clone)]
-pub(crate) struct Linear {
+pub struct Linear {
     matrix: Matrix,
     bias: Option<Tensor>,
 }
@@ -92,12 +92,12 @@ impl Linear {
     }
 
     /// Applies the layer to the rows of `x`.
-    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.apply(x, None, None)
     }
 
     /// Applies the layer and then a non-linearity.
-    pub(crate) fn forward_with(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
+    pub fn forward_with(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
         self.apply(x, Some(activation), None)
     }
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use candle_core::Device;
 
+use crate::architectures::{ARCHITECTURES, VisionSide};
 use crate::checkpoint::CheckpointSource;
 use crate::config::ModelConfig;
 use crate::decoder::Decoder;
 use crate::error::Result;
-use crate::family::{self, VisionSide};
 use crate::files::ModelFiles;
 use crate::quant::{QuantKind, QuantNote};
 use crate::synthetic::{SyntheticOptions, SyntheticSource};
@@ -64,13 +64,22 @@ pub struct Model {
 }
 
 impl Model {
-    /// Loads a model folder, or a model in memory.
+    /// Loads a model folder, or a model in memory, of an architecture that ships with the crate.
     pub fn load<'a>(
         files: impl Into<ModelFiles<'a>>,
         options: &LoadOptions,
     ) -> Result<(Self, LoadReport)> {
         let files = files.into();
-        let config = ModelConfig::read(files)?;
+        Self::load_as(ModelConfig::read(files, ARCHITECTURES)?, files, options)
+    }
+
+    /// Loads the weights of a model whose settings were read already, whatever its architecture.
+    pub fn load_as<'a>(
+        config: ModelConfig,
+        files: impl Into<ModelFiles<'a>>,
+        options: &LoadOptions,
+    ) -> Result<(Self, LoadReport)> {
+        let files = files.into();
         let tower = options.vision_tower.as_deref().or(config.vision.tower_folder());
         let blocks = config.vision.blocks()?;
         let mut source = CheckpointSource::open(files, tower, blocks, options.progress.clone())?;
@@ -105,7 +114,7 @@ impl Model {
     }
 
     fn build(b: &mut Builder, config: ModelConfig) -> Result<Self> {
-        let vision = family::build(b, &config)?;
+        let vision = (config.family.architecture().build)(b, &config)?;
         let decoder = Decoder::build(b, &config.decoder)?;
         let rounded = b.rounds();
         Ok(Self { config, rounded, vision, decoder })

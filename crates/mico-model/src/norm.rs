@@ -8,7 +8,7 @@ use crate::ops;
 /// Division by the root mean square, then a weight; the variance is taken in f32 and the weight
 /// applied in its own format: the model's, or f32 where the weight is centred on zero.
 #[derive(Debug, Clone)]
-pub(crate) struct RmsNorm {
+pub struct RmsNorm {
     weight: Tensor,
     eps: f64,
 }
@@ -23,7 +23,8 @@ impl RmsNorm {
         Ok(Self { weight: (weight.to_dtype(DType::F32)? + 1.0)?, eps })
     }
 
-    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    /// Normalises every row.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let wide = x.to_dtype(self.weight.dtype())?.contiguous()?;
         let normed = candle_nn::ops::rms_norm(&wide, &self.weight, self.eps as f32)?;
         Ok(normed.to_dtype(x.dtype())?)
@@ -32,7 +33,7 @@ impl RmsNorm {
 
 /// Subtraction of the mean, division by the standard deviation, weight and bias.
 #[derive(Debug, Clone)]
-pub(crate) struct LayerNorm {
+pub struct LayerNorm {
     weight: Tensor,
     bias: Tensor,
     eps: f64,
@@ -43,7 +44,8 @@ impl LayerNorm {
         Self { weight, bias, eps }
     }
 
-    pub(crate) fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    /// Normalises every row.
+    pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(ops::layer_norm(x, &self.weight, &self.bias, self.eps)?)
     }
 }

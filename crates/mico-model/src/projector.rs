@@ -19,7 +19,7 @@ pub struct Projector {
 
 impl Projector {
     /// Builds the projector from `input`-wide features to `output`-wide embeddings.
-    pub(crate) fn build(
+    pub fn build(
         b: &mut Builder,
         config: ProjectorConfig,
         input: usize,

@@ -62,14 +62,20 @@ pub enum Precision {
 
 /// Sizes of a linear layer.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct LinearShape {
-    pub(crate) input: usize,
-    pub(crate) output: usize,
-    pub(crate) bias: bool,
+pub struct LinearShape {
+    /// Numbers of a row it takes.
+    pub input: usize,
+    /// Numbers of a row it gives.
+    pub output: usize,
+    /// Whether there is something to add.
+    pub bias: bool,
 }
 
 /// Builds layers out of a source in the formats asked for.
-pub(crate) struct Builder<'s> {
+///
+/// A family's vision side asks it for layers and tensors by part and name; where they come from (a
+/// checkpoint, a random generator) and in which number format they are kept is not its concern.
+pub struct Builder<'s> {
     pub(crate) source: &'s mut dyn TensorSource,
     pub(crate) device: Device,
     pub(crate) precision: Precision,
@@ -89,7 +95,7 @@ impl Builder<'_> {
     }
 
     /// A tensor in the compute format.
-    pub(crate) fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
+    pub fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
         let tensor = self.source.tensor(part, name, shape)?;
         Ok(tensor.to_dtype(self.compute())?.to_device(&self.device)?)
     }
@@ -114,7 +120,7 @@ impl Builder<'_> {
 
     /// A layer of tower or projector: in the compute format, or rounded to 16-bit fixed point where the
     /// decoder is quantised.
-    pub(crate) fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
+    pub fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
         let weight = self.tensor(part, &format!("{name}.weight"), &[shape.output, shape.input])?;
         let bias = self.bias(part, name, shape)?;
         if self.rounds() { Linear::rounded(weight, bias) } else { Linear::dense(weight, bias) }
@@ -159,19 +165,13 @@ impl Builder<'_> {
     }
 
     /// An RMS norm.
-    pub(crate) fn rms_norm(
-        &mut self,
-        part: Part,
-        name: &str,
-        width: usize,
-        eps: f64,
-    ) -> Result<RmsNorm> {
+    pub fn rms_norm(&mut self, part: Part, name: &str, width: usize, eps: f64) -> Result<RmsNorm> {
         let weight = self.tensor(part, &format!("{name}.weight"), &[width])?;
         Ok(RmsNorm::new(weight, eps))
     }
 
     /// A layer norm.
-    pub(crate) fn layer_norm(
+    pub fn layer_norm(
         &mut self,
         part: Part,
         name: &str,

@@ -4,8 +4,10 @@
 use std::fs;
 use std::path::Path;
 
-use mico_model::config::{Activation, AttentionBias, MixerKind, RopeAxes, StoredDtype};
-use mico_model::{Family, ModelConfig};
+use mico_model::config::{
+    Activation, AttentionBias, LlavaVision, MixerKind, RopeAxes, StoredDtype,
+};
+use mico_model::{ARCHITECTURES, ModelConfig};
 use serde_json::{Value, json};
 
 fn read(config: &Value, generation: Option<&Value>) -> ModelConfig {
@@ -14,7 +16,7 @@ fn read(config: &Value, generation: Option<&Value>) -> ModelConfig {
     if let Some(generation) = generation {
         fs::write(folder.path().join("generation_config.json"), generation.to_string()).unwrap();
     }
-    ModelConfig::read(folder.path()).unwrap()
+    ModelConfig::read(folder.path(), ARCHITECTURES).unwrap()
 }
 
 /// The `-hf` 7B file leaves the decoder's sizes out.
@@ -35,7 +37,7 @@ fn sizes_that_are_omitted_are_the_7b_ones() {
     assert_eq!(config.decoder, expected.decoder);
     assert_eq!(config.vision, expected.vision);
     assert_eq!(config.dtype, Some(StoredDtype::F16));
-    let layer = config.vision.llava().unwrap().feature_layer;
+    let layer = config.vision.get::<LlavaVision>().unwrap().feature_layer;
     assert_eq!((config.eos_token_ids, layer), (vec![2], -2));
 }
 
@@ -54,7 +56,7 @@ fn mistral_sizes_and_new_style_rope() {
     let expected = mico_model::Preset::find("llava-next-mistral-7b").unwrap().config();
     assert_eq!(config.decoder, expected.decoder);
     assert_eq!(config.vision, expected.vision);
-    assert_eq!(config.family, Family::LlavaNext);
+    assert_eq!(config.family.name(), "llava_next");
     assert_eq!(config.dtype, Some(StoredDtype::Bf16));
     assert_eq!(config.eos_token_ids, [2, 32_007]);
 }
@@ -72,7 +74,7 @@ fn old_style_scaling_biases_and_activations() {
     );
     assert_eq!((config.decoder.rope.theta, config.decoder.rope.factor), (5e5, 2.0));
     assert_eq!(config.decoder.attention_bias, AttentionBias::All);
-    let projector = config.vision.llava().unwrap().projector;
+    let projector = config.vision.get::<LlavaVision>().unwrap().projector;
     assert!(config.decoder.tied_head && !projector.bias);
     assert_eq!(projector.activation, Activation::GeluTanh);
 }
@@ -80,11 +82,12 @@ fn old_style_scaling_biases_and_activations() {
 #[test]
 fn every_layout_of_the_same_model_reads_alike() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava");
-    let reference = ModelConfig::read(&root.join("llava15")).unwrap();
+    let reference = ModelConfig::read(&root.join("llava15"), ARCHITECTURES).unwrap();
     for case in ["llava15-tf5", "llava15-memory", "llava15-original"] {
-        let config = ModelConfig::read(&root.join(case)).unwrap();
+        let config = ModelConfig::read(&root.join(case), ARCHITECTURES).unwrap();
         assert_eq!(config.decoder, reference.decoder, "{case}");
-        let (found, expected) = (config.vision.llava(), reference.vision.llava());
+        let (found, expected) =
+            (config.vision.get::<LlavaVision>(), reference.vision.get::<LlavaVision>());
         let (found, expected) = (found.unwrap(), expected.unwrap());
         assert_eq!(found.tower, expected.tower, "{case}");
         assert_eq!(found.projector, expected.projector, "{case}");
@@ -98,7 +101,7 @@ fn hybrid(text: &Value) -> mico_model::Result<ModelConfig> {
     let folder = tempfile::tempdir().unwrap();
     let file = json!({"model_type": "llava", "text_config": text});
     fs::write(folder.path().join("config.json"), file.to_string()).unwrap();
-    ModelConfig::read(folder.path())
+    ModelConfig::read(folder.path(), ARCHITECTURES)
 }
 
 /// The published file of the 9B states its blocks one by one.

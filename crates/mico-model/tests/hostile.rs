@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mico_model::checkpoint::{Checkpoint, INDEX_FILE, SINGLE_FILE};
-use mico_model::{LoadOptions, Model, ModelConfig};
+use mico_model::config::LlavaVision;
+use mico_model::{ARCHITECTURES, LoadOptions, Model, ModelConfig};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -220,7 +221,7 @@ fn bad_settings_are_named() {
             let (parent, key) = path.rsplit_once('/').unwrap();
             config.pointer_mut(parent).unwrap()[key] = value;
         });
-        let error = ModelConfig::read(folder.path()).unwrap_err().to_string();
+        let error = ModelConfig::read(folder.path(), ARCHITECTURES).unwrap_err().to_string();
         assert!(error.contains(words), "{path}: {error}");
     }
 }
@@ -230,15 +231,15 @@ fn a_tower_can_only_be_a_neighbour() {
     let folder = copy("llava15-original");
     for name in ["../../../etc", "/etc/passwd", "..", "unknown-tower"] {
         edit(folder.path(), "config.json", |config| config["mm_vision_tower"] = json!(name));
-        let error = ModelConfig::read(folder.path()).unwrap_err().to_string();
+        let error = ModelConfig::read(folder.path(), ARCHITECTURES).unwrap_err().to_string();
         assert!(error.contains("mm_vision_tower") && error.contains(name), "{error}");
     }
     edit(folder.path(), "config.json", |config| {
         config["mm_vision_tower"] = json!("openai/clip-vit-large-patch14-336");
         config["mm_hidden_size"] = json!(1024);
     });
-    let config = ModelConfig::read(folder.path()).unwrap();
-    assert_eq!(config.vision.llava().unwrap().tower.blocks, 24);
+    let config = ModelConfig::read(folder.path(), ARCHITECTURES).unwrap();
+    assert_eq!(config.vision.get::<LlavaVision>().unwrap().tower.blocks, 24);
     refused(folder.path(), &["vision_tower", "patch_embedding", "[1024, 3, 14, 14]"]);
 }
 

@@ -4,7 +4,7 @@
 mod support;
 
 use candle_core::Tensor;
-use mico_model::config::{LinearAttentionConfig, MixerKind};
+use mico_model::config::{LinearAttentionConfig, LlavaVision, MixerKind};
 use mico_model::{
     Caches, Decoder, LoadReport, Model, ModelConfig, Preset, QuantKind, SyntheticOptions, Tap,
 };
@@ -15,7 +15,7 @@ use MixerKind::{FullAttention, LinearAttention};
 /// Six blocks of which the second and the fifth have attention; the last has not.
 fn config() -> ModelConfig {
     let mut config = Preset::find("llava-1.5-7b").unwrap().config();
-    let vision = config.vision.llava_mut().unwrap();
+    let vision = config.vision.get_mut::<LlavaVision>().unwrap();
     vision.tower.hidden_size = 32;
     vision.tower.intermediate_size = 48;
     vision.tower.blocks = 2;

@@ -2,15 +2,17 @@
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 use candle_core::{DType, Device, Tensor};
+use mico_model::config::LlavaVision;
 use mico_model::{
-    Family, Grid, Model, ModelConfig, Pixels, Precision, Preset, QuantKind, SyntheticOptions,
-    VisionTaps,
+    Grid, Model, ModelConfig, Pixels, Precision, Preset, QuantKind, SyntheticOptions, VisionTaps,
 };
 
-fn small(family: Family) -> ModelConfig {
-    let name = if family == Family::Llava { "llava-1.5-7b" } else { "llava-next-mistral-7b" };
+const LLAVA: &str = "llava-1.5-7b";
+const LLAVA_NEXT: &str = "llava-next-mistral-7b";
+
+fn small(name: &str) -> ModelConfig {
     let mut config = Preset::find(name).unwrap().config();
-    let vision = config.vision.llava_mut().unwrap();
+    let vision = config.vision.get_mut::<LlavaVision>().unwrap();
     vision.tower.hidden_size = 32;
     vision.tower.intermediate_size = 48;
     vision.tower.blocks = 2;
@@ -37,7 +39,7 @@ fn logits(model: &Model) -> Vec<f32> {
 
 /// Whether the model's packing may insert newlines.
 fn newline(model: &Model) -> bool {
-    let clip = &model.config().vision.llava().unwrap().tower;
+    let clip = &model.config().vision.get::<LlavaVision>().unwrap().tower;
     let (side, grid) = (clip.image_size, clip.grid());
     let values = Tensor::zeros((1, 3, side, side), DType::F32, &Device::Cpu).unwrap();
     let pixels = Pixels { values, grids: vec![Grid { rows: grid, columns: grid }] };
@@ -47,27 +49,27 @@ fn newline(model: &Model) -> bool {
 
 #[test]
 fn the_same_seed_gives_the_same_model() {
-    for family in [Family::Llava, Family::LlavaNext] {
+    for preset in [LLAVA, LLAVA_NEXT] {
         let build = |seed| {
             let options = SyntheticOptions { seed, ..SyntheticOptions::default() };
-            Model::synthetic(small(family), &options).unwrap().0
+            Model::synthetic(small(preset), &options).unwrap().0
         };
         assert_eq!(logits(&build(3)), logits(&build(3)));
         assert_ne!(logits(&build(3)), logits(&build(4)));
-        assert_eq!(newline(&build(3)), family == Family::LlavaNext);
+        assert_eq!(newline(&build(3)), preset == LLAVA_NEXT);
     }
 }
 
 #[test]
 fn quantised_models_run_and_report_what_fell_back() {
-    let dense = Model::synthetic(small(Family::Llava), &SyntheticOptions::default()).unwrap().0;
+    let dense = Model::synthetic(small(LLAVA), &SyntheticOptions::default()).unwrap().0;
     for quantise in [QuantKind::Q4K, QuantKind::Q6K, QuantKind::Q8_0] {
         let options = SyntheticOptions {
             quantise: Some(quantise),
             precision: Precision::F16,
             ..SyntheticOptions::default()
         };
-        let (model, report) = Model::synthetic(small(Family::Llava), &options).unwrap();
+        let (model, report) = Model::synthetic(small(LLAVA), &options).unwrap();
         assert!(model.decoder().bytes() < dense.decoder().bytes() / 2, "{}", quantise.name());
         assert!(logits(&model).iter().all(|x| x.is_finite()));
         // Rows of the MLP's last matrix are 320 long: no multiple of 256.
@@ -80,12 +82,12 @@ fn quantised_models_run_and_report_what_fell_back() {
 
 #[test]
 fn impossible_shapes_are_refused() {
-    let mut config = small(Family::Llava);
+    let mut config = small(LLAVA);
     config.decoder.kv_heads = 3;
     let error = Model::synthetic(config, &SyntheticOptions::default()).unwrap_err().to_string();
     assert!(error.contains("num_key_value_heads = 3"), "{error}");
-    let mut config = small(Family::Llava);
-    config.vision.llava_mut().unwrap().feature_layer = 9;
+    let mut config = small(LLAVA);
+    config.vision.get_mut::<LlavaVision>().unwrap().feature_layer = 9;
     assert!(Model::synthetic(config, &SyntheticOptions::default()).is_err());
 }
 

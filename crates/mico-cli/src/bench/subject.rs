@@ -3,13 +3,12 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
-use mico_engine::{Engine, EngineOptions, Error, ImageInput, Switches, default_preprocessing};
-use mico_model::config::{VisionConfig, VitConfig};
+use mico_engine::families::FamilySpec;
+use mico_engine::{Engine, EngineOptions, Error, ImageInput, Switches};
 use mico_model::{
-    Family, LoadOptions, Model, ModelConfig, Precision, Preset, Progress, QuantKind,
-    SyntheticOptions,
+    LoadOptions, Model, ModelConfig, Precision, Preset, Progress, QuantKind, SyntheticOptions,
 };
-use mico_vision::{RgbImage, Size};
+use mico_vision::RgbImage;
 
 use super::args::BenchArgs;
 use super::configuration::About;
@@ -21,13 +20,6 @@ const BEFORE_IMAGE: usize = 35;
 /// Ids of ordinary words: past the special tokens at the start of a vocabulary.
 const FIRST_WORD: u32 = 3;
 const WORDS: u32 = 1000;
-/// Views of a side that make LLaVA-NeXT cut its usual four crops.
-const NEXT_SIDES: u32 = 2;
-/// Columns and rows of visual tokens of a usual photograph at Qwen's own resolution.
-const QWEN_TOKENS: (u32, u32) = (40, 32);
-/// Columns and rows of InternVL's tiles, as many as the paper allows.
-const INTERN_TILES: (u32, u32) = (3, 2);
-const DEFAULT_FRAMES: usize = 8;
 const TICK: Duration = Duration::from_millis(200);
 
 /// A model and what it is asked.
@@ -106,7 +98,7 @@ pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
     let load_seconds = start.elapsed().as_secs_f64();
     check_refine_layer(&engine, args.refine_layer)?;
     let config = engine.model().config();
-    let image = noise(config, args)?;
+    let image = noise(&engine, args)?;
     let placeholder = engine.describe().image_token_id;
     let (ids, after_image) = prompt(config, placeholder, args.text_tokens);
     let synthetic = args.synthetic.is_some();
@@ -131,31 +123,20 @@ fn synthetic(preset: &Preset, seed: u64, quantise: Option<QuantKind>) -> Result<
     // What is not quantised is stored as in the published files where memory is short.
     let precision = if quantise.is_some() { Precision::F16 } else { Precision::F32 };
     let options = SyntheticOptions { seed, precision, quantise, ..SyntheticOptions::default() };
-    let preprocessing = default_preprocessing(&config)?;
+    let family = FamilySpec::find(config.family)?;
+    let preprocessing = family.default_preprocessing(&config)?;
     let (model, _) = Model::synthetic(config, &options)?;
     spinner.finish_and_clear();
-    Engine::from_parts(model, None, preprocessing, Switches::default())
+    Engine::from_parts(family, model, None, preprocessing, Switches::default())
 }
 
 /// Noise of the asked-for size, else of one that fills the family's usual views exactly.
-fn noise(config: &ModelConfig, args: &BenchArgs) -> Result<ImageInput, Failure> {
-    let side = |tower: &VitConfig, columns: u32, rows: u32| {
-        let side = tower.image_size as u32;
-        Size::new(columns * side, rows * side)
+fn noise(engine: &Engine, args: &BenchArgs) -> Result<ImageInput, Failure> {
+    let family = engine.family();
+    let size = match args.image_size {
+        Some(size) => size,
+        None => (family.usual.photo_size)(engine.model().config())?,
     };
-    let usual = match &config.vision {
-        VisionConfig::Llava(vision) if config.family == Family::LlavaNext => {
-            side(&vision.tower, NEXT_SIDES, NEXT_SIDES)
-        }
-        VisionConfig::Llava(vision) => side(&vision.tower, 1, 1),
-        VisionConfig::Qwen(vision) => {
-            let token = (vision.patch_size * vision.merge) as u32;
-            Size::new(QWEN_TOKENS.0 * token, QWEN_TOKENS.1 * token)
-        }
-        VisionConfig::InternVl(vision) => side(&vision.tower, INTERN_TILES.0, INTERN_TILES.1),
-        VisionConfig::LlavaVideo(vision) => side(&vision.tower, 1, 1),
-    };
-    let size = args.image_size.unwrap_or(usual);
     let mut state = args.seed | 1;
     let mut byte = || {
         state ^= state << 13;
@@ -167,13 +148,13 @@ fn noise(config: &ModelConfig, args: &BenchArgs) -> Result<ImageInput, Failure> 
         let bytes = (0..size.area() * 3).map(|_| byte()).collect();
         RgbImage::new(size, bytes).map_err(Failure::failed)
     };
-    match (config.family, args.frames) {
-        (Family::LlavaVideo, frames) => {
-            let frames = (0..frames.unwrap_or(DEFAULT_FRAMES)).map(|_| picture());
+    match (family.traits().takes_video, args.frames) {
+        (true, frames) => {
+            let frames = (0..frames.unwrap_or(family.usual.bench_frames)).map(|_| picture());
             Ok(ImageInput::Frames(frames.collect::<Result<_, _>>()?))
         }
-        (_, None) => Ok(ImageInput::Decoded(picture()?)),
-        (family, Some(frames)) => Err(Failure::misused(format!(
+        (false, None) => Ok(ImageInput::Decoded(picture()?)),
+        (false, Some(frames)) => Err(Failure::misused(format!(
             "--frames {frames}, but the family {} takes images",
             family.name()
         ))),

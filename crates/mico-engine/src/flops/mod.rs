@@ -7,7 +7,6 @@
 
 mod decoder;
 mod pruning;
-mod vision;
 
 pub use pruning::{Planned, PruningWork, SelectionSize};
 
@@ -103,7 +102,7 @@ pub fn prefill(work: &Prefill<'_>) -> mico_model::Result<Gflops> {
     let config = work.config;
     let decoder = &config.decoder;
     let width = decoder.hidden_size as f64;
-    let seen = vision::vision(&config.vision, work.grids, decoder.hidden_size)?;
+    let seen = config.vision.flops(work.grids, decoder.hidden_size)?;
     let blocks = work.tokens_per_block.iter().enumerate();
     let blocks = blocks.map(|(block, &tokens)| decoder::block(decoder, block, tokens));
     let positions = match work.head {

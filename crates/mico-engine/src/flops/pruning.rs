@@ -1,7 +1,7 @@
 //! FLOPs of pruning itself: what a plan costs besides the tokens it saves.
 
-use mico_model::config::{DecoderConfig, VisionConfig};
-use mico_model::{Family, Grid, ModelConfig, Normalisation};
+use mico_model::config::DecoderConfig;
+use mico_model::{Grid, ModelConfig, Normalisation};
 use mico_vision::layout::VisualLayout;
 
 use super::{Gflops, Head, Prefill, prefill};
@@ -145,7 +145,7 @@ impl Planned<'_> {
     /// a fused kernel's, Stage 1 compares projected features, and Stage 2 projects queries and keys of
     /// the whole sequence once more and asks every text token.
     fn video(&self) -> bool {
-        self.config.family == Family::LlavaVideo
+        self.config.family.traits().takes_video
     }
 
     fn size(&self, tokens: usize) -> SelectionSize {
@@ -155,7 +155,7 @@ impl Planned<'_> {
             kept: 0.0,
             width: vision.feature_width() as f64,
             projected: self.config.decoder.hidden_size as f64,
-            keys: key_width(vision) as f64,
+            keys: vision.head_width() as f64,
             text: self.after_image as f64,
             fused: self.video(),
         }
@@ -214,13 +214,4 @@ impl Planned<'_> {
 fn attention_widths(decoder: &DecoderConfig) -> (f64, f64) {
     let width = |heads: usize| (heads * decoder.head_dim) as f64;
     (width(decoder.heads), width(decoder.kv_heads))
-}
-
-fn key_width(vision: &VisionConfig) -> usize {
-    match vision {
-        VisionConfig::Llava(vision) => vision.tower.hidden_size / vision.tower.heads,
-        VisionConfig::InternVl(vision) => vision.tower.hidden_size / vision.tower.heads,
-        VisionConfig::LlavaVideo(vision) => vision.tower.hidden_size / vision.tower.heads,
-        VisionConfig::Qwen(vision) => vision.hidden_size / vision.heads,
-    }
 }

@@ -10,6 +10,7 @@ mod vision;
 
 pub(crate) use context::{Telemetry, TurnContext};
 pub(crate) use prefill::{Prefilled, prefill};
+pub use question::QuestionWords;
 pub(crate) use question::{QuestionText, question};
 pub(crate) use stage1::{Stage1, stage1};
 pub(crate) use vision::{EncodeOptions, VisionOutput, encode, grids};

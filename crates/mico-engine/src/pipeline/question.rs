@@ -1,6 +1,6 @@
 //! The words of a question, for pruners that compare them with the image.
 
-use mico_model::{Decoder, Family};
+use mico_model::Decoder;
 
 use crate::error::Result;
 use crate::layout::{PromptLayout, Slot};
@@ -21,10 +21,22 @@ const FUNCTION_WORDS: [&str; 47] = [
     "to", "for", "with", "by", "from", "at", "into", "onto", "upon",
 ];
 
+/// The words of a question that count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuestionWords {
+    /// Those that say something about the image: instructions and function words are left out.
+    Telling,
+    /// All of them, under a heading.
+    Whole {
+        /// What stands before the question.
+        heading: &'static str,
+    },
+}
+
 /// What was asked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QuestionText<'a> {
-    pub(crate) family: Family,
+    pub(crate) words: QuestionWords,
     /// The user's last message, if the prompt came as messages.
     pub(crate) text: Option<&'a str>,
     pub(crate) tokenizer: Option<&'a Tokenizer>,
@@ -35,7 +47,7 @@ pub(crate) struct QuestionText<'a> {
 /// last image (all text if there is none) where the prompt came as token ids.
 pub(crate) fn question(decoder: &Decoder, asked: QuestionText<'_>) -> Result<Features> {
     let mut ids = match (asked.text, asked.tokenizer) {
-        (Some(text), Some(tokenizer)) => tokenizer.encode(&words(text, asked.family))?,
+        (Some(text), Some(tokenizer)) => tokenizer.encode(&asked.words.of(text))?,
         _ => Vec::new(),
     };
     if ids.is_empty() {
@@ -44,11 +56,17 @@ pub(crate) fn question(decoder: &Decoder, asked: QuestionText<'_>) -> Result<Fea
     Features::from_tensor(&decoder.embed(&ids)?)
 }
 
-/// The text whose words count.
-fn words(text: &str, family: Family) -> String {
-    if family.is_qwen() {
-        return format!("Question: {text}");
+impl QuestionWords {
+    /// The text whose words count.
+    fn of(self, text: &str) -> String {
+        match self {
+            Self::Telling => telling(text),
+            Self::Whole { heading } => format!("{heading}{text}"),
+        }
     }
+}
+
+fn telling(text: &str) -> String {
     let text = INSTRUCTIONS.iter().fold(text.to_owned(), |text, said| text.replace(said, ""));
     let word = |c: char| c.is_alphanumeric() || c == '_';
     let telling: Vec<&str> = text
@@ -78,11 +96,11 @@ mod tests {
 
     #[test]
     fn words_that_tell_nothing_go() {
-        let llava = |text| words(text, Family::Llava);
-        assert_eq!(llava("What colour is the cat's hat?"), "colour cat s hat");
+        assert_eq!(telling("What colour is the cat's hat?"), "colour cat s hat");
         let asked = "How many dogs?\nAnswer the question using a single word or phrase.";
-        assert_eq!(llava(asked), "many dogs");
-        assert_eq!(llava("What is it?"), "What is it?");
-        assert_eq!(words("What is it?", Family::Qwen25Vl), "Question: What is it?");
+        assert_eq!(telling(asked), "many dogs");
+        assert_eq!(telling("What is it?"), "What is it?");
+        let whole = QuestionWords::Whole { heading: "Question: " };
+        assert_eq!(whole.of("What is it?"), "Question: What is it?");
     }
 }

@@ -6,10 +6,6 @@ use crate::tokenizer::Tokenizer;
 /// How the original LLaVA code writes an image.
 const IMAGE_TOKEN: &str = "<image>";
 
-/// Marks around the visual tokens of an image in InternVL's prompts.
-const IMAGE_OPENS: &str = "<img>";
-const IMAGE_CLOSES: &str = "</img>";
-
 /// A piece of a rendered prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
@@ -27,7 +23,8 @@ pub enum Piece {
 }
 
 impl Piece {
-    pub(super) fn own(text: &str) -> Self {
+    /// Words of the template.
+    pub fn own(text: &str) -> Self {
         Self::Own(text.into())
     }
 
@@ -44,21 +41,21 @@ pub(crate) fn image_token_text(tokenizer: &Tokenizer, placeholder: u32) -> Strin
     by_id.or(tokenizer.named("image_token")).unwrap_or(IMAGE_TOKEN).to_owned()
 }
 
-/// Puts every image between InternVL's marks, as its processor does with what a template writes.
-pub(crate) fn enclosed(pieces: Vec<Piece>) -> Vec<Piece> {
+/// Puts every image between two marks where it does not stand between them already, as a processor
+/// does with what a template writes.
+pub(crate) fn enclosed(pieces: Vec<Piece>, (opens, closes): (&str, &str)) -> Vec<Piece> {
     let mut out: Vec<Piece> = Vec::with_capacity(pieces.len());
     let mut pieces = pieces.into_iter().peekable();
     while let Some(piece) = pieces.next() {
         let image = piece == Piece::Image;
-        let opened = |piece: &Piece| matches!(piece, Piece::Own(own) if own.ends_with(IMAGE_OPENS));
-        let closed =
-            |piece: &Piece| matches!(piece, Piece::Own(own) if own.starts_with(IMAGE_CLOSES));
+        let opened = |piece: &Piece| matches!(piece, Piece::Own(own) if own.ends_with(opens));
+        let closed = |piece: &Piece| matches!(piece, Piece::Own(own) if own.starts_with(closes));
         if image && !out.last().is_some_and(opened) {
-            out.push(Piece::own(IMAGE_OPENS));
+            out.push(Piece::own(opens));
         }
         out.push(piece);
         if image && !pieces.peek().is_some_and(closed) {
-            out.push(Piece::own(IMAGE_CLOSES));
+            out.push(Piece::own(closes));
         }
     }
     out

@@ -8,16 +8,18 @@ mod encode;
 mod styles;
 mod template;
 
+pub use chatml::ChatMl;
 pub use encode::Piece;
+pub use styles::{MISTRAL, PLAIN, VICUNA};
 pub use template::ChatTemplate;
 
 pub(crate) use encode::{enclosed, encode, image_token_text};
 
+use std::fmt;
 use std::str::FromStr;
 
-use mico_model::{Family, ModelConfig};
-
 use crate::error::{Error, Result};
+use crate::families::FAMILIES;
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,52 +94,60 @@ impl Message {
     }
 }
 
-/// How messages become a prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A prompt that needs no template: how messages become text around images.
+pub struct PromptFormat {
+    /// The word for it.
+    pub name: &'static str,
+    /// A whole conversation that ends with the assistant's turn to speak.
+    pub render: fn(&[Message]) -> Vec<Piece>,
+}
+
+impl fmt::Debug for PromptFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// How messages become a prompt. Two styles are the same if their names are.
+#[derive(Debug, Clone, Copy)]
 pub enum PromptStyle {
     /// The checkpoint's own chat template.
     Template,
-    /// The paper's prompt for Vicuna checkpoints, with its system text.
-    Vicuna,
-    /// The paper's prompt for Mistral checkpoints.
-    Mistral,
-    /// Qwen2.5-VL's, with its system text.
-    Qwen25Vl,
-    /// Qwen3-VL's.
-    Qwen3Vl,
-    /// Qwen3.5's, without thinking.
-    Qwen35,
-    /// InternVL3's, with the system text of its original code.
-    InternVl,
-    /// LLaVA-Video's, with Qwen's system text.
-    LlavaVideo,
-    /// The texts as they are.
-    Plain,
+    /// A format of this engine, or of the caller.
+    Format(&'static PromptFormat),
 }
 
-/// Every style with the word for it.
-const STYLES: [(&str, PromptStyle); 9] = [
-    ("template", PromptStyle::Template),
-    ("vicuna", PromptStyle::Vicuna),
-    ("mistral", PromptStyle::Mistral),
-    ("qwen2.5-vl", PromptStyle::Qwen25Vl),
-    ("qwen3-vl", PromptStyle::Qwen3Vl),
-    ("qwen3.5", PromptStyle::Qwen35),
-    ("internvl", PromptStyle::InternVl),
-    ("llava-video", PromptStyle::LlavaVideo),
-    ("plain", PromptStyle::Plain),
-];
+/// The formats that ship with the engine: those of the families, and the texts as they are.
+fn formats() -> Vec<&'static PromptFormat> {
+    let mut formats: Vec<&'static PromptFormat> = Vec::new();
+    let own = FAMILIES.iter().flat_map(|family| family.prompt.formats);
+    for format in own.copied().chain([&PLAIN]) {
+        if !formats.iter().any(|known| known.name == format.name) {
+            formats.push(format);
+        }
+    }
+    formats
+}
+
+/// The words for some formats, as messages list them.
+fn listed(formats: &[&PromptFormat]) -> String {
+    formats.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
 
 impl FromStr for PromptStyle {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
         let wanted = text.trim().to_ascii_lowercase();
-        let found = STYLES.iter().find(|(name, _)| *name == wanted);
-        found.map(|(_, style)| *style).ok_or_else(|| Error::Unknown {
+        if wanted == Self::Template.name() {
+            return Ok(Self::Template);
+        }
+        let formats = formats();
+        let found = formats.iter().copied().find(|format| format.name == wanted);
+        found.map(Self::Format).ok_or_else(|| Error::Unknown {
             what: "prompt style",
             found: wanted,
-            known: STYLES.map(|(name, _)| name).join(", "),
+            known: format!("{}, {}", Self::Template.name(), listed(&formats)),
         })
     }
 }
@@ -145,35 +155,20 @@ impl FromStr for PromptStyle {
 impl PromptStyle {
     /// The word for it.
     pub fn name(self) -> &'static str {
-        STYLES.iter().find(|(_, style)| *style == self).map_or("", |(name, _)| name)
-    }
-
-    /// The style of a checkpoint that brings no template: its family's, and Mistral's for a LLaVA-NeXT
-    /// whose text model shares key/value heads as Mistral does.
-    pub fn without_template(config: &ModelConfig) -> Self {
-        let grouped = config.decoder.kv_heads < config.decoder.heads;
-        match config.family {
-            Family::LlavaNext if grouped => Self::Mistral,
-            Family::Llava | Family::LlavaNext => Self::Vicuna,
-            Family::Qwen25Vl => Self::Qwen25Vl,
-            Family::Qwen3Vl => Self::Qwen3Vl,
-            Family::Qwen35 => Self::Qwen35,
-            Family::InternVl => Self::InternVl,
-            Family::LlavaVideo => Self::LlavaVideo,
-        }
-    }
-
-    /// The style of a checkpoint with this template. Original InternVL and LLaVA-Video folders bring
-    /// their text model's, which has no word for images; there the family's own prompt counts.
-    pub(crate) fn with_template(config: &ModelConfig, template: &ChatTemplate) -> Self {
-        let own = matches!(config.family, Family::InternVl | Family::LlavaVideo);
-        if !own || template.shows_images() {
-            Self::Template
-        } else {
-            Self::without_template(config)
+        match self {
+            Self::Template => "template",
+            Self::Format(format) => format.name,
         }
     }
 }
+
+impl PartialEq for PromptStyle {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for PromptStyle {}
 
 /// Cuts a whole conversation into pieces in the given style. With `continues`, what was answered is
 /// in caches already.
@@ -190,18 +185,8 @@ pub(crate) fn pieces(
         }
         (PromptStyle::Template, None) => Err(Error::Template {
             file: "chat_template.jinja".into(),
-            message: format!(
-                "the checkpoint has none; accepted styles: {}",
-                STYLES[1..].iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-            ),
+            message: format!("the checkpoint has none; accepted styles: {}", listed(&formats())),
         }),
-        (PromptStyle::Vicuna, _) => Ok(styles::vicuna(messages)),
-        (PromptStyle::Mistral, _) => Ok(styles::mistral(messages)),
-        (PromptStyle::Qwen25Vl, _) => Ok(chatml::QWEN2_5_VL.pieces(messages)),
-        (PromptStyle::Qwen3Vl, _) => Ok(chatml::QWEN3_VL.pieces(messages)),
-        (PromptStyle::Qwen35, _) => Ok(chatml::QWEN3_5.pieces(messages)),
-        (PromptStyle::InternVl, _) => Ok(chatml::INTERNVL.pieces(messages)),
-        (PromptStyle::LlavaVideo, _) => Ok(chatml::LLAVA_VIDEO.pieces(messages)),
-        (PromptStyle::Plain, _) => Ok(styles::plain(messages)),
+        (PromptStyle::Format(format), _) => Ok((format.render)(messages)),
     }
 }

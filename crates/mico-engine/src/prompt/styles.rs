@@ -1,6 +1,14 @@
-//! The paper's prompts, for checkpoints that bring no template or when its numbers are wanted.
+//! The prompts of LLaVA's text models, for checkpoints that bring no template or when the paper's
+//! numbers are wanted.
 
-use super::{Message, Part, Piece, Role};
+use super::{Message, Part, Piece, PromptFormat, Role};
+
+/// The paper's prompt for Vicuna checkpoints, with its system text.
+pub static VICUNA: PromptFormat = PromptFormat { name: "vicuna", render: vicuna };
+/// The paper's prompt for Mistral checkpoints.
+pub static MISTRAL: PromptFormat = PromptFormat { name: "mistral", render: mistral };
+/// The texts as they are.
+pub static PLAIN: PromptFormat = PromptFormat { name: "plain", render: plain };
 
 /// What every Vicuna conversation begins with.
 const VICUNA_SYSTEM: &str = "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and polite answers to the user's questions.";
@@ -8,7 +16,7 @@ const VICUNA_SYSTEM: &str = "A chat between a curious user and an artificial int
 const END: &str = "</s>";
 
 /// `{system} USER: <image>\n{question} ASSISTANT: {answer}</s>USER: ...`
-pub(super) fn vicuna(messages: &[Message]) -> Vec<Piece> {
+fn vicuna(messages: &[Message]) -> Vec<Piece> {
     let mut out = Vec::new();
     match messages.first() {
         Some(first) if first.role == Role::System => {}
@@ -37,7 +45,7 @@ pub(super) fn vicuna(messages: &[Message]) -> Vec<Piece> {
 
 /// `[INST] <image>\n{question} [/INST] {answer} </s>[INST] ...`; a system text goes before the
 /// question it precedes.
-pub(super) fn mistral(messages: &[Message]) -> Vec<Piece> {
+fn mistral(messages: &[Message]) -> Vec<Piece> {
     let mut out = Vec::new();
     let mut open = false;
     for message in messages {
@@ -58,7 +66,7 @@ pub(super) fn mistral(messages: &[Message]) -> Vec<Piece> {
 }
 
 /// The messages' contents, a line each.
-pub(super) fn plain(messages: &[Message]) -> Vec<Piece> {
+fn plain(messages: &[Message]) -> Vec<Piece> {
     let mut out = Vec::new();
     for (index, message) in messages.iter().enumerate() {
         if index > 0 {

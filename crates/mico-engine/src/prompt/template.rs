@@ -111,7 +111,7 @@ impl ChatTemplate {
     }
 
     /// Whether it has a word for images.
-    pub(super) fn shows_images(&self) -> bool {
+    pub(crate) fn shows_images(&self) -> bool {
         self.images
     }
 

@@ -1,6 +1,5 @@
 //! Layer-average accounting: from a budget to the counts of methods that cut inside the decoder.
 
-use mico_model::Family;
 use mico_model::config::MixerKind;
 use mico_select::round_ratio;
 use mico_vision::layout::VisualLayout;
@@ -183,7 +182,7 @@ impl SecondStage {
             };
         }
         let crops = request.images.first().map_or(1, |layout| layout.groups().len());
-        if request.config.family == Family::LlavaNext && request.images.len() == 1 && crops > 1 {
+        if request.config.family.traits().anyres_crops && request.images.len() == 1 && crops > 1 {
             let ask = (half / crops).max(1).min(first);
             let keep = entering - first + ask;
             return Ok(Self { block, ask, keep, among: Some(first) });

@@ -60,7 +60,7 @@ impl Pruner for Apet {
             let accepted = format!("an index below the smallest group's size of {size}");
             return Err(Error::range("setting 'start'", self.start, accepted));
         }
-        let merge_in_tower = request.config.family.projects_tokens();
+        let merge_in_tower = request.config.family.traits().projects_tokens;
         let space = if merge_in_tower { FeatureSpace::Tower } else { FeatureSpace::Projected };
         let signals = Stage1Signals { space, ..Stage1Signals::tower(&[Tensor::Features]) };
         let positions = request.renumbered(PositionRule::Packed);
@@ -82,11 +82,11 @@ impl Pruner for Apet {
     }
 
     fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
-        select_groups(&self.rule(view.family.is_qwen()), view, share, 0)
+        select_groups(&self.rule(view.family.traits().native_resolution), view, share, 0)
     }
 
     fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {
-        let qwen = view.family.is_qwen();
+        let qwen = view.family.traits().native_resolution;
         let ridge = if qwen { QWEN_RIDGE } else { methods::ApET::default().ridge };
         // The basis begins at the same place; a shorter sequence may not have it.
         let start = self.start.min(view.tokens.saturating_sub(1));

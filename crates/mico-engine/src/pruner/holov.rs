@@ -36,7 +36,7 @@ impl HoloV {
 
     fn runs(&self, view: &Stage1View<'_>, share: &Share) -> usize {
         let tokens = view.layout.len();
-        let adaptive = view.family.is_qwen();
+        let adaptive = view.family.traits().native_resolution;
         let rule = || {
             if adaptive {
                 (1024 * tokens / (576 * share.asked(tokens).max(1))).max(1)

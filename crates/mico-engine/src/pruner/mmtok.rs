@@ -35,7 +35,11 @@ impl MmTok {
     }
 
     fn rule(&self, family: Family) -> methods::MmTok {
-        let usual = if family.is_qwen() { QWEN_TAU_T } else { methods::MmTok::default().tau_t };
+        let usual = if family.traits().native_resolution {
+            QWEN_TAU_T
+        } else {
+            methods::MmTok::default().tau_t
+        };
         let Self { alpha, tau_t, tau_v } = *self;
         methods::MmTok { alpha, tau_t: tau_t.unwrap_or(usual), tau_v }
     }
@@ -50,7 +54,7 @@ impl Pruner for MmTok {
         check_budget(request.budget)?;
         let mut signals =
             Stage1Signals::tower(&[Tensor::Features, Tensor::Projected, Tensor::Text]);
-        if request.config.family == Family::Llava {
+        if request.config.family.traits().pads_to_square {
             signals.tensors = signals.tensors.with(Tensor::Excluded);
         }
         let stage1 = Some(Stage1Plan::new(signals, single_stage(request)?));

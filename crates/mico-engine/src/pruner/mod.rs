@@ -174,7 +174,7 @@ impl Pruning {
             refine_layer: self.refine_layer,
             per_frame: schedule.per_frame,
             pool: self.pool,
-            relevance: switches.relevance(config.family),
+            relevance: switches.relevance.unwrap_or(schedule.relevance),
         })?;
         check_attention(config, &plan)?;
         Ok(plan)

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use mico_model::Family;
 use mico_select::{Selection, Settings, Tensor, methods};
 
 use super::groups::{check_budget, select_groups, shares};
@@ -75,7 +74,7 @@ impl Pruner for VisionZip {
             }
         }
         let signals = Stage1Signals::tower(&[Tensor::Reliability, Tensor::Keys]);
-        let merge_in_tower = request.config.family.projects_tokens();
+        let merge_in_tower = request.config.family.traits().projects_tokens;
         Ok(Plan {
             stage1: Some(Stage1Plan { signals, shares, merge_in_tower }),
             cuts: Vec::new(),
@@ -86,8 +85,8 @@ impl Pruner for VisionZip {
     fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
         let mut selection = select_groups(&self.rule, view, share, 0)?;
         // Without contextual tokens the sequence is empty: everything stands as it stood.
-        if let (Family::LlavaNext, Share::Groups(counts), [_, ..]) =
-            (view.family, share, selection.sequence.as_slice())
+        if let (true, Share::Groups(counts), [_, ..]) =
+            (view.family.traits().anyres_crops, share, selection.sequence.as_slice())
         {
             selection.sequence = self.stitched(view, counts, &selection.sequence)?;
         }

@@ -34,7 +34,7 @@ impl VScan {
     /// The rule for one group of an image.
     fn rule(&self, family: Family, layout: &VisualLayout, group: usize) -> methods::VScan {
         let columns = columns(layout, group);
-        let (window, local) = if family.is_qwen() {
+        let (window, local) = if family.traits().native_resolution {
             (QWEN_WINDOW, methods::LocalRule::Cap)
         } else {
             (methods::VScan::default().window, methods::LocalRule::Quota)

@@ -112,8 +112,10 @@ impl Case {
             }
         }
         if run["packing"] == "spatial" {
-            switches.set("next_packing", "spatial").unwrap();
-            switches.set("video_newline", "none").unwrap();
+            let videos = self.engine.takes_video();
+            let (name, value) =
+                if videos { ("video_newline", "none") } else { ("next_packing", "spatial") };
+            switches.set(name, value).unwrap();
         }
         self.engine.set_switches(switches).unwrap();
     }

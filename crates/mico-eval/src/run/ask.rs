@@ -6,8 +6,6 @@ use mico_engine::{
     Error as EngineError, Generation, ImageInput, Message, Outcome, Part, Prompt, Request, Role,
     Seen, Sink, Usage,
 };
-use mico_model::Family;
-use mico_model::config::VisionConfig;
 use mico_score::{Fields, Segment};
 use mico_select::schedule::DEFAULT_POOL;
 use mico_vision::layout::VisualLayout;
@@ -287,15 +285,11 @@ impl<'a> Looks<'a> {
     }
 }
 
-/// Width and height of the resized picture, for the family whose boxes are in its pixels.
-fn model_input(run: &Run<'_>, seen: &Seen) -> Option<[usize; 2]> {
-    let config = run.engine.model().config();
-    let (Family::Qwen25Vl, VisionConfig::Qwen(tower)) = (config.family, &config.vision) else {
-        return None;
-    };
-    let [group] = seen.layout().groups() else { return None };
-    let side = tower.patch_size * tower.merge;
-    Some([group.columns * side, group.rows * side])
+/// Width and height of the resized picture, for families whose boxes are in its pixels.
+fn model_input(run: &Run<'_>, seen: &Seen) -> Option<[u32; 2]> {
+    let size_of = run.engine.family().evaluation.model_input?;
+    let size = size_of(run.engine.model().config(), seen.layout())?;
+    Some([size.width, size.height])
 }
 
 /// What stands in the way of an answer.

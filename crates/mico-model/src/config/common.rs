@@ -5,7 +5,7 @@ use super::fields::Fields;
 use crate::error::{Error, Result};
 
 /// Ids that end an answer, from the root or the text part; `default` if neither says.
-pub(super) fn eos(root: &Fields, text: Option<&Fields>, default: &[u32]) -> Result<Vec<u32>> {
+pub fn eos(root: &Fields, text: Option<&Fields>, default: &[u32]) -> Result<Vec<u32>> {
     for fields in [Some(root), text].into_iter().flatten() {
         if let Some(ids) = fields.tokens("eos_token_id")? {
             return Ok(ids);
@@ -15,7 +15,7 @@ pub(super) fn eos(root: &Fields, text: Option<&Fields>, default: &[u32]) -> Resu
 }
 
 /// The id that begins a prompt, from the root or the text part.
-pub(super) fn bos(root: &Fields, text: Option<&Fields>) -> Result<Option<u32>> {
+pub fn bos(root: &Fields, text: Option<&Fields>) -> Result<Option<u32>> {
     match root.token("bos_token_id")? {
         Some(id) => Ok(Some(id)),
         None => Ok(text.map(|text| text.token("bos_token_id")).transpose()?.flatten()),
@@ -23,7 +23,7 @@ pub(super) fn bos(root: &Fields, text: Option<&Fields>) -> Result<Option<u32>> {
 }
 
 /// The number format of the weights, `dtype` or `torch_dtype`.
-pub(super) fn dtype(root: &Fields, text: Option<&Fields>) -> Result<Option<StoredDtype>> {
+pub fn dtype(root: &Fields, text: Option<&Fields>) -> Result<Option<StoredDtype>> {
     for fields in [Some(root), text].into_iter().flatten() {
         for key in ["dtype", "torch_dtype"] {
             let Some(name) = fields.text(key)? else { continue };

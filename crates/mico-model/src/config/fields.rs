@@ -12,7 +12,7 @@ pub(super) const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
 /// A JSON object together with where it came from.
 #[derive(Debug, Clone)]
-pub(crate) struct Fields {
+pub struct Fields {
     file: String,
     prefix: String,
     map: Map<String, Value>,
@@ -20,7 +20,7 @@ pub(crate) struct Fields {
 
 impl Fields {
     /// Reads a JSON file whose root is an object.
-    pub(crate) fn read(path: &Path) -> Result<Self> {
+    pub fn read(path: &Path) -> Result<Self> {
         let found = std::fs::metadata(path).map_err(Error::io(path))?;
         let size = found.len();
         if !found.is_file() {
@@ -38,7 +38,7 @@ impl Fields {
     }
 
     /// The settings in the contents of a JSON file whose root is an object.
-    pub(crate) fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
+    pub fn parse(path: &Path, bytes: &[u8]) -> Result<Self> {
         let json = |message: String| Error::Json { path: path.to_path_buf(), message };
         match serde_json::from_slice(bytes) {
             Ok(Value::Object(map)) => {
@@ -50,17 +50,17 @@ impl Fields {
     }
 
     /// The file the settings come from.
-    pub(crate) fn file(&self) -> &str {
+    pub fn file(&self) -> &str {
         &self.file
     }
 
     /// Whether the setting is there and not null.
-    pub(crate) fn has(&self, key: &str) -> bool {
+    pub fn has(&self, key: &str) -> bool {
         self.get(key).is_some()
     }
 
     /// An error about one setting.
-    pub(crate) fn error(&self, key: &str, message: impl Into<String>) -> Error {
+    pub fn error(&self, key: &str, message: impl Into<String>) -> Error {
         let field =
             if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) };
         Error::Config { file: self.file.clone(), field, message: message.into() }
@@ -75,7 +75,7 @@ impl Fields {
     }
 
     /// A nested object, empty when absent.
-    pub(crate) fn object(&self, key: &str) -> Result<Option<Self>> {
+    pub fn object(&self, key: &str) -> Result<Option<Self>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let Value::Object(map) = value else {
             return Err(self.wrong(key, value, "an object"));
@@ -86,12 +86,12 @@ impl Fields {
     }
 
     /// A nested object that must be there.
-    pub(crate) fn part(&self, key: &str) -> Result<Self> {
+    pub fn part(&self, key: &str) -> Result<Self> {
         self.object(key)?.ok_or_else(|| self.error(key, "is missing, an object is expected"))
     }
 
     /// Refuses a text other than the accepted one; an absent one means it.
-    pub(crate) fn only(&self, key: &str, accepted: &str) -> Result<()> {
+    pub fn only(&self, key: &str, accepted: &str) -> Result<()> {
         match self.text(key)? {
             Some(found) if found != accepted => {
                 Err(self.error(key, format!("is `{found}`, accepted: {accepted}")))
@@ -101,7 +101,7 @@ impl Fields {
     }
 
     /// Refuses a flag other than the accepted one; an absent one means it.
-    pub(crate) fn must(&self, key: &str, accepted: bool) -> Result<()> {
+    pub fn must(&self, key: &str, accepted: bool) -> Result<()> {
         match self.flag(key)? {
             Some(found) if found != accepted => {
                 Err(self.error(key, format!("is {found}, accepted: {accepted}")))
@@ -111,13 +111,13 @@ impl Fields {
     }
 
     /// A token id under the first of several keys that is there.
-    pub(crate) fn token_of(&self, keys: &[&str]) -> Result<Option<u32>> {
+    pub fn token_of(&self, keys: &[&str]) -> Result<Option<u32>> {
         let stated = keys.iter().find(|key| self.has(key));
         stated.map_or(Ok(None), |key| self.token(key))
     }
 
     /// A count.
-    pub(crate) fn usize(&self, key: &str) -> Result<Option<usize>> {
+    pub fn usize(&self, key: &str) -> Result<Option<usize>> {
         self.get(key)
             .map(|value| {
                 value
@@ -129,7 +129,7 @@ impl Fields {
     }
 
     /// A token id.
-    pub(crate) fn token(&self, key: &str) -> Result<Option<u32>> {
+    pub fn token(&self, key: &str) -> Result<Option<u32>> {
         self.usize(key)?
             .map(|id| {
                 u32::try_from(id).map_err(|_| self.error(key, format!("is {id}, not a token id")))
@@ -138,7 +138,7 @@ impl Fields {
     }
 
     /// Token ids given as a number or a list of numbers.
-    pub(crate) fn tokens(&self, key: &str) -> Result<Option<Vec<u32>>> {
+    pub fn tokens(&self, key: &str) -> Result<Option<Vec<u32>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let one = |value: &Value| {
             value
@@ -153,7 +153,7 @@ impl Fields {
     }
 
     /// A list of counts.
-    pub(crate) fn counts(&self, key: &str) -> Result<Option<Vec<usize>>> {
+    pub fn counts(&self, key: &str) -> Result<Option<Vec<usize>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let one = |value: &Value| value.as_u64().and_then(|n| usize::try_from(n).ok());
         let counts = value.as_array().and_then(|items| items.iter().map(one).collect());
@@ -161,7 +161,7 @@ impl Fields {
     }
 
     /// The side of a square, also accepted as a list of two equal numbers.
-    pub(crate) fn side(&self, key: &str) -> Result<Option<usize>> {
+    pub fn side(&self, key: &str) -> Result<Option<usize>> {
         match self.get(key) {
             Some(Value::Array(_)) => match self.counts(key)?.as_deref() {
                 Some([height, width]) if height == width => Ok(Some(*height)),
@@ -176,7 +176,7 @@ impl Fields {
     }
 
     /// A signed whole number, also accepted as a list of exactly one.
-    pub(crate) fn int(&self, key: &str) -> Result<Option<i64>> {
+    pub fn int(&self, key: &str) -> Result<Option<i64>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let single = match value {
             Value::Array(items) if items.len() == 1 => &items[0],
@@ -186,7 +186,7 @@ impl Fields {
     }
 
     /// A finite positive number.
-    pub(crate) fn positive(&self, key: &str) -> Result<Option<f64>> {
+    pub fn positive(&self, key: &str) -> Result<Option<f64>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         match value.as_f64() {
             Some(x) if x.is_finite() && x > 0.0 => Ok(Some(x)),
@@ -195,7 +195,7 @@ impl Fields {
     }
 
     /// The epsilon of a norm: positive, and small beside the variance it is added to.
-    pub(crate) fn epsilon(&self, key: &str) -> Result<Option<f64>> {
+    pub fn epsilon(&self, key: &str) -> Result<Option<f64>> {
         match self.positive(key)? {
             Some(eps) if eps >= 1.0 => {
                 Err(self.error(key, format!("is {eps}, expected a number below 1")))
@@ -205,7 +205,7 @@ impl Fields {
     }
 
     /// The name of a non-linearity.
-    pub(crate) fn activation(&self, key: &str) -> Result<Option<Activation>> {
+    pub fn activation(&self, key: &str) -> Result<Option<Activation>> {
         let Some(name) = self.text(key)? else { return Ok(None) };
         match Activation::parse(name) {
             Ok(activation) => Ok(Some(activation)),
@@ -214,28 +214,28 @@ impl Fields {
     }
 
     /// A flag.
-    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>> {
+    pub fn flag(&self, key: &str) -> Result<Option<bool>> {
         self.get(key)
             .map(|value| value.as_bool().ok_or_else(|| self.wrong(key, value, "true or false")))
             .transpose()
     }
 
     /// A text.
-    pub(crate) fn text(&self, key: &str) -> Result<Option<&str>> {
+    pub fn text(&self, key: &str) -> Result<Option<&str>> {
         self.get(key)
             .map(|value| value.as_str().ok_or_else(|| self.wrong(key, value, "a string")))
             .transpose()
     }
 
     /// A list of texts.
-    pub(crate) fn texts(&self, key: &str) -> Result<Option<Vec<&str>>> {
+    pub fn texts(&self, key: &str) -> Result<Option<Vec<&str>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let texts = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
         texts.map(Some).ok_or_else(|| self.wrong(key, value, "a list of strings"))
     }
 
     /// A list of pairs of counts.
-    pub(crate) fn pairs(&self, key: &str) -> Result<Option<Vec<(usize, usize)>>> {
+    pub fn pairs(&self, key: &str) -> Result<Option<Vec<(usize, usize)>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let wrong = || self.wrong(key, value, "a list of [height, width] pairs");
         let side =

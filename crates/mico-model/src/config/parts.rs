@@ -151,13 +151,16 @@ pub struct ProjectorConfig {
 }
 
 /// Refuses values out of range, naming file and setting.
-pub(super) struct Check<'a> {
-    pub(super) file: &'a str,
-    pub(super) part: &'a str,
+pub struct Check<'a> {
+    /// The file named in errors.
+    pub file: &'a str,
+    /// The object of the file the settings are in.
+    pub part: &'a str,
 }
 
 impl Check<'_> {
-    pub(super) fn error(&self, field: &str, message: String) -> Error {
+    /// An error about one setting.
+    pub fn error(&self, field: &str, message: String) -> Error {
         Error::Config {
             file: self.file.to_owned(),
             field: format!("{}.{field}", self.part),
@@ -165,20 +168,16 @@ impl Check<'_> {
         }
     }
 
-    pub(super) fn range(&self, field: &str, value: usize, max: usize) -> Result<()> {
+    /// Refuses numbers outside 1 to `max`.
+    pub fn range(&self, field: &str, value: usize, max: usize) -> Result<()> {
         if (1..=max).contains(&value) {
             return Ok(());
         }
         Err(self.error(field, format!("is {value}, accepted: 1 to {max}")))
     }
 
-    pub(super) fn divides(
-        &self,
-        small: &str,
-        divisor: usize,
-        field: &str,
-        value: usize,
-    ) -> Result<()> {
+    /// Refuses a `value` that is no multiple of `divisor`, which the error calls `small`.
+    pub fn divides(&self, small: &str, divisor: usize, field: &str, value: usize) -> Result<()> {
         if value.is_multiple_of(divisor) {
             return Ok(());
         }

@@ -102,10 +102,10 @@ const QWEN35: Kind = Kind {
 
 /// The decoders a family's models have, as `model_type` names them; a file that does not say means
 /// the first.
-pub(super) type Kinds = &'static [&'static str];
+pub type DecoderKinds = &'static [&'static str];
 
 /// What LLaVA's models have: any decoder.
-pub(super) const LLAVA_KINDS: Kinds = &[
+pub const LLAVA_KINDS: DecoderKinds = &[
     "llama",
     "mistral",
     "qwen2",
@@ -120,7 +120,7 @@ pub(super) const LLAVA_KINDS: Kinds = &[
     "llava_qwen",
 ];
 
-fn kind(text: &Fields, kinds: Kinds) -> Result<Kind> {
+fn kind(text: &Fields, kinds: DecoderKinds) -> Result<Kind> {
     let name = match text.text("model_type")? {
         Some(name) if !kinds.contains(&name) => {
             let message = format!("is `{name}`, accepted: {}", kinds.join(", "));
@@ -140,7 +140,11 @@ fn kind(text: &Fields, kinds: Kinds) -> Result<Kind> {
 
 /// Reads and validates the settings of a decoder of one of these kinds. `tied` is what the enclosing
 /// file says of the head.
-pub(super) fn decoder(text: &Fields, tied: Option<bool>, kinds: Kinds) -> Result<DecoderConfig> {
+pub fn read_decoder(
+    text: &Fields,
+    tied: Option<bool>,
+    kinds: DecoderKinds,
+) -> Result<DecoderConfig> {
     let kind = kind(text, kinds)?;
     if let Some(activation) = text.activation("hidden_act")?
         && activation != Activation::Silu

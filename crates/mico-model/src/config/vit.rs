@@ -83,7 +83,7 @@ pub struct VitConfig {
 }
 
 /// CLIP-L/14 at 336 pixels, the tower of every LLaVA-1.5 and LLaVA-NeXT model.
-pub(crate) const CLIP_L_336: VitConfig = VitConfig {
+pub const CLIP_L_336: VitConfig = VitConfig {
     kind: VitKind::Clip,
     hidden_size: 1024,
     intermediate_size: 4096,
@@ -97,7 +97,7 @@ pub(crate) const CLIP_L_336: VitConfig = VitConfig {
 };
 
 /// SigLIP so400m/14 at 384 pixels, the tower of LLaVA-Video.
-pub(crate) const SIGLIP_SO400M_384: VitConfig = VitConfig {
+pub const SIGLIP_SO400M_384: VitConfig = VitConfig {
     kind: VitKind::Siglip,
     hidden_size: 1152,
     intermediate_size: 4304,
@@ -111,7 +111,7 @@ pub(crate) const SIGLIP_SO400M_384: VitConfig = VitConfig {
 };
 
 /// `InternViT`-300M at 448 pixels, the tower of InternVL3 up to 14B.
-pub(crate) const INTERN_VIT_300M: VitConfig = VitConfig {
+pub const INTERN_VIT_300M: VitConfig = VitConfig {
     kind: VitKind::InternVit,
     hidden_size: 1024,
     intermediate_size: 4096,
@@ -166,9 +166,9 @@ impl VitConfig {
 
 /// Reads and validates a tower's settings; `fields` may be the tower's own object or hold it as
 /// `vision_config`.
-pub(super) fn vit(fields: &Fields, kind: VitKind) -> Result<VitConfig> {
+pub fn read_vit(fields: &Fields, kind: VitKind) -> Result<VitConfig> {
     if let Some(inner) = fields.object("vision_config")? {
-        return vit(&inner, kind);
+        return read_vit(&inner, kind);
     }
     let names = kind.names();
     if let Some(found) = fields.text("model_type")?

@@ -6,6 +6,7 @@
 
 mod axial;
 pub(crate) mod block;
+pub mod flops;
 pub mod qwen;
 pub mod vit;
 mod watch;

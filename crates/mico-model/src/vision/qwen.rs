@@ -73,7 +73,8 @@ struct Order {
 }
 
 impl QwenTower {
-    pub(crate) fn build(b: &mut Builder, config: &QwenVision) -> Result<Self> {
+    /// Builds the tower out of a checkpoint's tensors.
+    pub fn build(b: &mut Builder, config: &QwenVision) -> Result<Self> {
         let (width, side) = (config.hidden_size, config.patch_size);
         let kernel = [width, 3, config.frames, side, side];
         let kernel = b.tensor(Part::Vision, "patch_embed.proj.weight", &kernel)?;

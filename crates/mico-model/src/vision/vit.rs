@@ -120,7 +120,7 @@ const INTERN_ORIGINAL: Names = Names {
 
 impl VitTower {
     /// Builds the embeddings and the first `blocks` blocks.
-    pub(crate) fn build(b: &mut Builder, config: &VitConfig, blocks: usize) -> Result<Self> {
+    pub fn build(b: &mut Builder, config: &VitConfig, blocks: usize) -> Result<Self> {
         let (width, side, eps) = (config.hidden_size, config.patch_size, config.layer_norm_eps);
         let names = match config.kind {
             VitKind::Clip => &CLIP,

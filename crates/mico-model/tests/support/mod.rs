@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{Device, Tensor};
-use mico_model::config::VisionConfig;
+use mico_model::config::QwenVision;
 use mico_model::{Grid, LoadOptions, Model, Pixels, VisionTaps};
 use serde_json::Value;
 
@@ -63,7 +63,7 @@ impl Case {
         let Some(patches) = self.expected["images"][image].get("grid_thw") else {
             return self.views(values);
         };
-        let VisionConfig::Qwen(vision) = &self.model.config().vision else {
+        let Some(vision) = self.model.config().vision.get::<QwenVision>() else {
             panic!("{image} of {} has a grid of its own", self.name)
         };
         let patches = usizes(patches);

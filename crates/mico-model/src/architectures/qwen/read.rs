@@ -3,133 +3,51 @@
 //! Files written by older libraries have the decoder's settings at the root, newer ones under
 //! `text_config`; the vision side is always nested.
 
-use std::path::Path;
-
-use super::common::{bos, dtype, eos};
-use super::fields::Fields;
-use super::parts::Activation;
-use super::text::{self, Kinds};
-use super::vision::{QwenTowerKind, QwenVision, VisionConfig};
-use super::{Family, ModelConfig};
+use crate::architectures::{Architecture, Family};
+use crate::config::{
+    Activation, DecoderKinds, Fields, ModelConfig, QwenTowerKind, QwenVision, VisionConfig, bos,
+    dtype, eos, read_decoder,
+};
 use crate::error::Result;
 
 /// What a file means by the settings it omits.
-struct Usual {
-    family: Family,
-    vision: fn() -> QwenVision,
-    image_token: u32,
-    ends: &'static [u32],
-    decoders: Kinds,
-}
-
-const USUAL: [(&str, Usual); 3] = [
-    (
-        "qwen2_5_vl",
-        Usual {
-            family: Family::Qwen25Vl,
-            vision: qwen25_vision,
-            image_token: 151_655,
-            ends: &[151_645, 151_643],
-            decoders: &["qwen2_5_vl_text", "qwen2_5_vl", "qwen2"],
-        },
-    ),
-    (
-        "qwen3_vl",
-        Usual {
-            family: Family::Qwen3Vl,
-            vision: qwen3_vision,
-            image_token: 151_655,
-            ends: &[151_645, 151_643],
-            decoders: &["qwen3_vl_text", "qwen3_vl", "qwen3"],
-        },
-    ),
-    (
-        "qwen3_5",
-        Usual {
-            family: Family::Qwen35,
-            vision: qwen35_vision,
-            image_token: 248_056,
-            ends: &[248_046, 248_044],
-            decoders: &["qwen3_5_text", "qwen3_5"],
-        },
-    ),
-];
-
-/// Values of `model_type` read here.
-pub(super) const MODEL_TYPES: [&str; 3] = ["qwen2_5_vl", "qwen3_vl", "qwen3_5"];
-
-/// The tower of Qwen2.5-VL-7B.
-pub(crate) fn qwen25_vision() -> QwenVision {
-    QwenVision {
-        kind: QwenTowerKind::Windowed { window: 112, full: vec![7, 15, 23, 31] },
-        hidden_size: 1280,
-        intermediate_size: 3420,
-        blocks: 32,
-        heads: 16,
-        patch_size: 14,
-        frames: 2,
-        merge: 2,
-        output: 3584,
-        theta: 1e4,
-        activation: Activation::Silu,
-    }
-}
-
-/// The tower of Qwen3-VL-8B.
-pub(crate) fn qwen3_vision() -> QwenVision {
-    QwenVision {
-        kind: QwenTowerKind::Positioned { side: 48, deepstack: vec![8, 16, 24] },
-        hidden_size: 1152,
-        intermediate_size: 4304,
-        blocks: 27,
-        heads: 16,
-        patch_size: 16,
-        frames: 2,
-        merge: 2,
-        output: 4096,
-        theta: 1e4,
-        activation: Activation::GeluTanh,
-    }
-}
-
-/// The tower of Qwen3.5-9B.
-pub(crate) fn qwen35_vision() -> QwenVision {
-    QwenVision {
-        kind: QwenTowerKind::Positioned { side: 48, deepstack: Vec::new() },
-        ..qwen3_vision()
-    }
+pub(super) struct Defaults {
+    pub(super) vision: fn() -> QwenVision,
+    pub(super) image_token: u32,
+    pub(super) ends: &'static [u32],
+    pub(super) decoders: DecoderKinds,
 }
 
 /// Reads the settings of a model folder.
-pub(super) fn read(_folder: &Path, root: &Fields, model_type: &str) -> Result<ModelConfig> {
-    let Some((_, usual)) = USUAL.iter().find(|(name, _)| *name == model_type) else {
-        let message = format!("is `{model_type}`, accepted: {}", MODEL_TYPES.join(", "));
-        return Err(root.error("model_type", message));
-    };
+pub(super) fn read(
+    root: &Fields,
+    architecture: &'static Architecture,
+    defaults: &Defaults,
+) -> Result<ModelConfig> {
     let nested = root.object("text_config")?;
     let text = nested.as_ref().unwrap_or(root);
-    let decoder = text::decoder(text, root.flag("tie_word_embeddings")?, usual.decoders)?;
+    let decoder = read_decoder(text, root.flag("tie_word_embeddings")?, defaults.decoders)?;
     if !decoder.rope.axes.is_spatial() {
         let message = "is missing, three numbers are expected";
         return Err(text.error("rope_parameters.mrope_section", message));
     }
-    let vision = tower(&root.part("vision_config")?, (usual.vision)(), decoder.hidden_size)?;
+    let vision = tower(&root.part("vision_config")?, (defaults.vision)(), decoder.hidden_size)?;
     let width = decoder.hidden_size;
     if vision.output != width {
         let message = format!("is {}, the decoder is {width} wide", vision.output);
         return Err(root.error("vision_config.out_hidden_size", message));
     }
-    let image_token = root.token("image_token_id")?.unwrap_or(usual.image_token);
+    let image_token = root.token("image_token_id")?.unwrap_or(defaults.image_token);
     if image_token as usize >= decoder.vocab_size {
         let message = format!("is {image_token}, the vocabulary has {}", decoder.vocab_size);
         return Err(root.error("image_token_id", message));
     }
     Ok(ModelConfig {
-        family: usual.family,
-        vision: VisionConfig::Qwen(vision),
+        family: Family::of(architecture),
+        vision: VisionConfig::new(vision),
         decoder,
         image_token_id: image_token,
-        eos_token_ids: eos(root, nested.as_ref(), usual.ends)?,
+        eos_token_ids: eos(root, nested.as_ref(), defaults.ends)?,
         bos_token_id: bos(root, nested.as_ref())?,
         dtype: dtype(root, nested.as_ref())?,
     })

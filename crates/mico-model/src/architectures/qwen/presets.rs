@@ -1,18 +1,20 @@
-//! Qwen2.5-VL, Qwen3-VL and Qwen3.5, and the Qwen2 decoder other families use.
+//! The published Qwen models, and the Qwen2 decoder other families use.
 
+use super::{
+    IMAGE_TOKEN, QWEN_ENDS, QWEN2_5_VL, QWEN3_5, QWEN3_5_ENDS, QWEN3_5_IMAGE_TOKEN, QWEN3_VL,
+    qwen2_5_vision, qwen3_5_vision, qwen3_vision,
+};
+use crate::architectures::Family;
 use crate::config::{
-    AttentionBias, DecoderConfig, Family, LinearAttentionConfig, ModelConfig, QWEN_ENDS, RopeAxes,
-    RopeConfig, VisionConfig, qwen3_vision, qwen25_vision, qwen35_vision,
+    AttentionBias, DecoderConfig, LinearAttentionConfig, ModelConfig, RopeAxes, RopeConfig,
+    VisionConfig,
 };
 
-/// `<|image_pad|>`.
-const IMAGE_TOKEN: u32 = 151_655;
-
-pub(super) fn qwen25_vl_7b() -> ModelConfig {
+pub(super) fn qwen2_5_vl_7b() -> ModelConfig {
     let rope = RopeConfig { axes: RopeAxes::Chunked([16, 24, 24]), ..qwen2_7b().rope };
     ModelConfig {
-        family: Family::Qwen25Vl,
-        vision: VisionConfig::Qwen(qwen25_vision()),
+        family: Family::of(&QWEN2_5_VL),
+        vision: VisionConfig::new(qwen2_5_vision()),
         decoder: DecoderConfig { rope, max_positions: 128_000, ..qwen2_7b() },
         image_token_id: IMAGE_TOKEN,
         eos_token_ids: QWEN_ENDS.to_vec(),
@@ -41,14 +43,14 @@ pub(super) fn qwen3_vl_8b() -> ModelConfig {
         ..qwen2_7b()
     };
     ModelConfig {
-        family: Family::Qwen3Vl,
-        vision: VisionConfig::Qwen(qwen3_vision()),
+        family: Family::of(&QWEN3_VL),
+        vision: VisionConfig::new(qwen3_vision()),
         decoder,
-        ..qwen25_vl_7b()
+        ..qwen2_5_vl_7b()
     }
 }
 
-pub(super) fn qwen35_9b() -> ModelConfig {
+pub(super) fn qwen3_5_9b() -> ModelConfig {
     let blocks = 32;
     let decoder = DecoderConfig {
         hidden_size: 4096,
@@ -80,17 +82,17 @@ pub(super) fn qwen35_9b() -> ModelConfig {
         ..qwen2_7b()
     };
     ModelConfig {
-        family: Family::Qwen35,
-        vision: VisionConfig::Qwen(qwen35_vision()),
+        family: Family::of(&QWEN3_5),
+        vision: VisionConfig::new(qwen3_5_vision()),
         decoder,
-        image_token_id: 248_056,
-        eos_token_ids: vec![248_046, 248_044],
-        ..qwen25_vl_7b()
+        image_token_id: QWEN3_5_IMAGE_TOKEN,
+        eos_token_ids: QWEN3_5_ENDS.to_vec(),
+        ..qwen2_5_vl_7b()
     }
 }
 
 /// The decoder of Qwen2-7B and Qwen2.5-7B.
-pub(super) fn qwen2_7b() -> DecoderConfig {
+pub(crate) fn qwen2_7b() -> DecoderConfig {
     DecoderConfig {
         hidden_size: 3584,
         intermediate_size: 18_944,

@@ -1,9 +1,8 @@
-//! Qwen2.5-VL, Qwen3-VL and Qwen3.5: a tower for images at their own resolution and a merger that
-//! joins the patches of a visual token; Qwen3-VL adds one merger for each DeepStack layer.
+//! The Qwen models' vision side: the tower, and the mergers that join the patches of a visual token.
 
 use candle_core::Tensor;
 
-use super::{VisionSide, patch_means, token_means};
+use crate::architectures::{VisionSide, patch_means, token_means};
 use crate::checkpoint::Part;
 use crate::config::{Activation, QwenTowerKind, QwenVision};
 use crate::error::{Error, Result};

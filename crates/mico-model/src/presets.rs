@@ -1,0 +1,125 @@
+//! The published models by name: enough to build one of the same shape without its files. Each
+//! stands in its architecture's file.
+
+use crate::architectures::{ARCHITECTURES, Family};
+use crate::config::ModelConfig;
+use crate::error::{Error, Result};
+
+/// One model known by name.
+#[derive(Debug, Clone, Copy)]
+pub struct Preset {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// The paper's refinement block K, 1-based: Stage 2 prunes after block #K.
+    pub refine_layer: usize,
+    /// Whether somebody published it; the embedded model is ours.
+    pub is_published: bool,
+    /// Makes its full settings.
+    pub shape: fn() -> ModelConfig,
+}
+
+impl Preset {
+    /// A published model.
+    pub const fn published(
+        name: &'static str,
+        refine_layer: usize,
+        shape: fn() -> ModelConfig,
+    ) -> Self {
+        Self { name, refine_layer, is_published: true, shape }
+    }
+
+    /// A model that comes with the project.
+    pub(crate) const fn embedded(
+        name: &'static str,
+        refine_layer: usize,
+        shape: fn() -> ModelConfig,
+    ) -> Self {
+        Self { is_published: false, ..Self::published(name, refine_layer, shape) }
+    }
+
+    /// Every model known by name: the published ones, family by family, then the embedded one.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        let all = || ARCHITECTURES.iter().flat_map(|architecture| architecture.presets);
+        all().filter(|preset| preset.is_published).chain(all().filter(|p| !p.is_published))
+    }
+
+    /// The model of that name.
+    pub fn find(name: &str) -> Result<&'static Self> {
+        Self::all().find(|preset| preset.name == name).ok_or_else(|| {
+            let names: Vec<&str> = Self::all().map(|preset| preset.name).collect();
+            Error::Unknown { what: "preset", found: name.to_owned(), accepted: names.join(", ") }
+        })
+    }
+
+    /// The preset of its family that a configuration has the shape of, if any.
+    pub fn matching(config: &ModelConfig) -> Option<&'static Self> {
+        let found = &config.decoder;
+        config.family.architecture().presets.iter().find(|preset| {
+            let decoder = preset.config().decoder;
+            decoder.hidden_size == found.hidden_size
+                && decoder.intermediate_size == found.intermediate_size
+                && decoder.blocks == found.blocks
+                && decoder.kv_heads == found.kv_heads
+        })
+    }
+
+    /// The full settings of the model.
+    pub fn config(&self) -> ModelConfig {
+        (self.shape)()
+    }
+
+    /// Its family.
+    pub fn family(&self) -> Family {
+        self.config().family
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{LlavaVision, MixerKind, VisionSettings};
+
+    /// The paper's models with decoder depth L and refinement block K; then the ones it does not
+    /// have.
+    const TABLE: [(&str, &str, usize, usize); 11] = [
+        ("llava-1.5-7b", "llava", 32, 7),
+        ("llava-1.5-13b", "llava", 40, 8),
+        ("llava-next-7b", "llava_next", 32, 7),
+        ("llava-next-13b", "llava_next", 40, 14),
+        ("llava-next-mistral-7b", "llava_next", 32, 7),
+        ("qwen2.5-vl-7b", "qwen2_5_vl", 28, 2),
+        ("qwen3-vl-8b", "qwen3_vl", 36, 6),
+        ("qwen3.5-9b", "qwen3_5", 32, 12),
+        ("internvl3-8b", "internvl", 28, 4),
+        ("llava-video-7b", "llava_video", 28, 6),
+        ("tiny", "llava", 8, 2),
+    ];
+
+    #[test]
+    fn the_papers_rows() {
+        let row = |preset: &Preset| {
+            let config = preset.config();
+            (preset.name, config.family.name(), config.decoder.blocks, preset.refine_layer)
+        };
+        assert!(Preset::all().map(row).eq(TABLE));
+    }
+
+    #[test]
+    fn every_preset_is_valid_and_finds_itself() {
+        for preset in Preset::all() {
+            let config = preset.config();
+            config.validate(preset.name).unwrap();
+            let own = config.family.architecture().presets;
+            assert!(own.iter().any(|other| other.name == preset.name), "{}", preset.name);
+            assert_eq!(Preset::matching(&config).map(|p| p.name), Some(preset.name));
+            assert_eq!(Preset::find(preset.name).unwrap().name, preset.name);
+            assert!(preset.refine_layer < config.decoder.blocks);
+            let observed = config.decoder.mixer(preset.refine_layer - 1);
+            assert_eq!(observed, MixerKind::FullAttention, "{}", preset.name);
+            if let Some(vision) = config.vision.get::<LlavaVision>() {
+                assert_eq!(vision.blocks().unwrap(), vision.tower.blocks - 1);
+            }
+        }
+        assert!(Preset::find("llava-2").unwrap_err().to_string().contains("llava-next-13b"));
+    }
+}
