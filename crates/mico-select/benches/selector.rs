@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use mico_select::methods::Mico;
 use mico_select::reference::dense_greedy;
-use mico_select::{Gram, Inputs, Matrix, Options, Rows, Tensor, select};
+use mico_select::{Gram, Inputs, Matrix, Options, Rows, Signal, select};
 use serde_json::{Value, json};
 
 /// Tokens, budget and feature width: Stage 1 and Stage 2 of the published models.
@@ -93,8 +93,8 @@ fn measure(n: usize, budget: usize, d: usize, threads: usize) -> Value {
     let repeats = if n * d < 2_000_000 { 15 } else { 5 };
 
     let inputs = Inputs::new()
-        .with(Tensor::Features, matrix)
-        .with_vector(Tensor::Weights, &weights)
+        .with(Signal::Features, matrix)
+        .with_vector(Signal::Weights, &weights)
         .expect("made to fit");
     let run =
         || select(&Mico::default(), &inputs, budget, &Options::default()).expect("good input");

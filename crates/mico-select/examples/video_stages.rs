@@ -6,13 +6,15 @@
 use std::time::Instant;
 
 use mico_select::methods::Mico;
-use mico_select::schedule::preset;
-use mico_select::{Inputs, Matrix, Options, Result, Tensor, select};
+use mico_select::schedule::Policy;
+use mico_select::{Inputs, Matrix, Options, Result, Signal, select};
 
 const FRAMES: usize = 64;
 const FRAME_TOKENS: usize = 169;
 const TOWER: usize = 1152;
 const DECODER: usize = 3584;
+const LAYERS: usize = 28;
+const REFINE_LAYER: usize = 6;
 const ROUNDS: usize = 3;
 
 /// Features around `n / 12` centres, as image patches are, and positive weights.
@@ -39,8 +41,8 @@ fn clustered(n: usize, d: usize) -> (Vec<f32>, Vec<f32>) {
 fn time(n: usize, d: usize, budget: usize, groups: Option<&[i64]>) -> Result<f64> {
     let (features, weights) = clustered(n, d);
     let mut inputs = Inputs::new()
-        .with(Tensor::Features, Matrix::from_f32(&features, n, d)?)
-        .with_vector(Tensor::Weights, &weights)?;
+        .with(Signal::Features, Matrix::from_f32(&features, n, d)?)
+        .with_vector(Signal::Weights, &weights)?;
     if let Some(groups) = groups {
         inputs = inputs.with_groups(groups);
     }
@@ -55,12 +57,12 @@ fn time(n: usize, d: usize, budget: usize, groups: Option<&[i64]>) -> Result<f64
 }
 
 fn main() -> Result<()> {
-    let Some(model) = preset("llava-video-7b") else { return Ok(()) };
+    let policy = Policy::realized(LAYERS, REFINE_LAYER);
     let frames: Vec<i64> = (0..).take(FRAMES).flat_map(|frame| [frame; FRAME_TOKENS]).collect();
     println!("| T per frame | Stage 1 (ms) | Stage 2: N1 -> R | Stage 2 (ms) |");
     println!("|---:|---:|---:|---:|");
     for budget in [64, 32, 16] {
-        let schedule = model.policy.video(budget, &[FRAME_TOKENS; FRAMES], 2)?;
+        let schedule = policy.video(budget, &[FRAME_TOKENS; FRAMES], 2)?;
         let (pool, keep) = (schedule.pooled(), schedule.keep);
         let first = time(FRAMES * FRAME_TOKENS, TOWER, pool, Some(&frames))?;
         let second = time(pool, DECODER, keep, None)?;

@@ -1,6 +1,6 @@
-//! Everything that can be wrong with a selection request.
+//! Everything that can be wrong with a selection or a pruning plan.
 
-use crate::inputs::Tensor;
+use crate::signal::Signal;
 
 /// Result of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -9,19 +9,19 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A tensor the method reads was not given.
-    #[error("missing tensor '{tensor}': {reason}")]
+    /// A signal the method reads was not given.
+    #[error("missing tensor '{signal}': {reason}")]
     Missing {
-        /// The absent tensor.
-        tensor: Tensor,
+        /// The absent signal.
+        signal: Signal,
         /// Who wants it and what would do instead.
         reason: String,
     },
-    /// A tensor has the wrong shape.
-    #[error("tensor '{tensor}' has shape {found}, expected {expected}")]
+    /// A signal has the wrong shape.
+    #[error("tensor '{signal}' has shape {found}, expected {expected}")]
     Shape {
-        /// The tensor at fault.
-        tensor: Tensor,
+        /// The signal at fault.
+        signal: Signal,
         /// Its shape.
         found: String,
         /// What is accepted.
@@ -44,20 +44,20 @@ pub enum Error {
         found: usize,
     },
     /// NaN or an infinity.
-    #[error("tensor '{tensor}' holds {value} at {place}, every value must be finite")]
+    #[error("tensor '{signal}' holds {value} at {place}, every value must be finite")]
     NotFinite {
-        /// The tensor at fault.
-        tensor: Tensor,
+        /// The signal at fault.
+        signal: Signal,
         /// The value found.
         value: f32,
         /// Its index.
         place: String,
     },
     /// A negative weight or attention where the objective needs none.
-    #[error("tensor '{tensor}' holds {value} at {place}, every value must be at least 0")]
+    #[error("tensor '{signal}' holds {value} at {place}, every value must be at least 0")]
     Negative {
-        /// The tensor at fault.
-        tensor: Tensor,
+        /// The signal at fault.
+        signal: Signal,
         /// The value found.
         value: f32,
         /// Its index.
@@ -123,4 +123,30 @@ pub enum Error {
         /// The arithmetic that does not come out.
         reason: String,
     },
+    /// A method that the model gives no ground for, or whose schedule cannot meet the budget.
+    #[error("method '{method}' is refused: {reason}")]
+    Refused {
+        /// The method.
+        method: &'static str,
+        /// Why.
+        reason: String,
+    },
+    /// A pruner that broke its contract: never the fault of whoever asked for it.
+    #[error("pruner '{method}': {message}")]
+    Contract {
+        /// The pruner.
+        method: &'static str,
+        /// What it did, and what was agreed.
+        message: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn range(
+        what: &'static str,
+        found: impl std::fmt::Display,
+        accepted: impl Into<String>,
+    ) -> Self {
+        Self::OutOfRange { what, found: found.to_string(), accepted: accepted.into() }
+    }
 }

@@ -4,14 +4,14 @@
 //! of them to keep: by MiCo's weighted coverage, or by the rule of any published method beside it.
 //!
 //! ```
-//! use mico_select::{Inputs, Matrix, Options, Tensor, methods::Mico, select};
+//! use mico_select::{Inputs, Matrix, Options, Signal, methods::Mico, select};
 //!
 //! // Four tokens of width 2; the second repeats the first.
 //! let features = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, -1.0, 0.5];
 //! let attention = [0.4, 0.1, 0.3, 0.2];
 //! let inputs = Inputs::new()
-//!     .with(Tensor::Features, Matrix::from_f32(&features, 4, 2)?)
-//!     .with_vector(Tensor::Reliability, &attention)?;
+//!     .with(Signal::Features, Matrix::from_f32(&features, 4, 2)?)
+//!     .with_vector(Signal::Reliability, &attention)?;
 //! let selection = select(&Mico::default(), &inputs, 2, &Options::default())?;
 //! assert_eq!(selection.kept, [0, 2]);
 //! # Ok::<(), mico_select::Error>(())
@@ -49,13 +49,20 @@
 //!
 //! # Budgets
 //!
-//! [`schedule`] turns a layer-average token count into Stage-1 and Stage-2 counts for the published
-//! models. Natural groups (crops, tiles, frames) each get their share and are selected alone.
+//! [`schedule`] turns a layer-average token count into Stage-1 and Stage-2 counts. Natural groups
+//! (crops, tiles, frames) each get their share and are selected alone.
+//!
+//! # Inside a model
+//!
+//! [`pruner`] says how a method runs inside a multimodal model: what it plans for a budget, which
+//! [`Signal`]s it wants to see before the decoder and after its blocks, and what it keeps there. Each
+//! file of [`methods`] holds a method's selection rule and its pruner.
 //!
 //! # What this crate is not for
 //!
-//! It computes no attention and no features, reads no files and knows no tensor framework. It
-//! prunes once per call; running a model on what is left is the engine's part.
+//! It computes no attention and no features, reads no files, and knows no tensor framework and no
+//! model by name: running a model, observing its signals and carrying a choice out is the engine's
+//! part.
 //!
 //! [lazy greedy]: reference::dense_greedy
 
@@ -67,11 +74,13 @@ mod error;
 mod gram;
 mod groups;
 mod inputs;
+mod kernel;
 mod lazy;
 mod matrix;
 pub mod methods;
 mod progress;
 pub mod proxies;
+pub mod pruner;
 mod rank;
 pub mod reference;
 mod rng;
@@ -79,16 +88,18 @@ pub mod schedule;
 mod selection;
 mod selector;
 mod settings;
+mod signal;
 mod tokens;
 
 pub use error::{Error, Result};
 pub use gram::Gram;
 pub use groups::{Remainder, split_budget};
-pub use inputs::{Inputs, Tensor, TensorSet};
+pub use inputs::Inputs;
 pub use matrix::{Dense, Matrix, Rows, Values};
 pub use progress::{Done, Progress};
 pub use rank::round_ratio;
 pub use selection::{Merge, Replacement, Seconds, Selection};
 pub use selector::{Context, DEFAULT_MEMORY, Options, Selector, select};
 pub use settings::Settings;
+pub use signal::{Signal, SignalSet};
 pub use tokens::Tokens;

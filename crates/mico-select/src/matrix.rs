@@ -95,7 +95,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Some rows of a matrix, in an order of their own: one group's share of a tensor.
+/// Some rows of a matrix, in an order of their own: one group's share of a signal.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     matrix: Matrix<'a>,
@@ -152,6 +152,27 @@ pub struct Dense {
 }
 
 impl Dense {
+    /// From rows of `cols` values one after another. An error if the last row is not whole.
+    ///
+    /// ```
+    /// use mico_select::Dense;
+    /// let rows = Dense::new(vec![1.0, 2.0, 3.0, 4.0], 2)?;
+    /// assert_eq!((rows.rows(), rows.row(1)), (2, &[3.0, 4.0][..]));
+    /// assert!(Dense::new(vec![1.0, 2.0, 3.0], 2).is_err());
+    /// # Ok::<(), mico_select::Error>(())
+    /// ```
+    pub fn new(values: Vec<f32>, cols: usize) -> Result<Self> {
+        let rows = values.len().checked_div(cols).unwrap_or(0);
+        if rows * cols == values.len() {
+            return Ok(Self { values, rows, cols });
+        }
+        Err(Error::OutOfRange {
+            what: "number of values",
+            found: values.len().to_string(),
+            accepted: format!("a multiple of the width {cols}"),
+        })
+    }
+
     /// All zeros.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { values: vec![0.0; rows * cols], rows, cols }
@@ -167,6 +188,11 @@ impl Dense {
         self.cols
     }
 
+    /// All values, row after row.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
     /// One row.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.cols..(row + 1) * self.cols]
@@ -177,14 +203,10 @@ impl Dense {
         &mut self.values[row * self.cols..(row + 1) * self.cols]
     }
 
-    /// A borrowed view of the whole.
-    pub fn as_matrix(&self) -> Matrix<'_> {
-        Matrix {
-            values: Values::F32(&self.values),
-            rows: self.rows,
-            cols: self.cols,
-            stride: self.cols,
-        }
+    /// All rows, borrowed.
+    pub fn matrix(&self) -> Matrix<'_> {
+        let Self { rows, cols, .. } = *self;
+        Matrix { values: Values::F32(&self.values), rows, cols, stride: cols }
     }
 }
 

@@ -5,8 +5,9 @@
 //! taken is written at its name.
 
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet, same_width};
+use crate::inputs::same_width;
 use crate::matrix::{Rows, dot, norm};
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
 
 /// Information amount `H`.
@@ -69,39 +70,39 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// The tensors read, beside the features; explicit `weights` replace the whole product.
-    pub(crate) fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        if present.has(Tensor::Weights) {
-            return Ok(TensorSet::of(&[Tensor::Weights]));
+    /// The signals read, beside the features; explicit `weights` replace the whole product.
+    pub(crate) fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        if present.has(Signal::Weights) {
+            return Ok(SignalSet::of(&[Signal::Weights]));
         }
-        let mut read = TensorSet::default();
+        let mut read = SignalSet::default();
         match self.reliability {
-            Reliability::IfGiven if present.has(Tensor::Reliability) => {
-                read = read.with(Tensor::Reliability);
+            Reliability::IfGiven if present.has(Signal::Reliability) => {
+                read = read.with(Signal::Reliability);
             }
             Reliability::Attention => {
-                present.require("mico", &[Tensor::Reliability])?;
-                read = read.with(Tensor::Reliability);
+                present.require("mico", &[Signal::Reliability])?;
+                read = read.with(Signal::Reliability);
             }
             _ => {}
         }
         match self.relevance {
-            Relevance::IfGiven | Relevance::Attention if present.has(Tensor::Relevance) => {
-                read = read.with(Tensor::Relevance);
+            Relevance::IfGiven | Relevance::Attention if present.has(Signal::Relevance) => {
+                read = read.with(Signal::Relevance);
             }
-            Relevance::Attention if !present.has(Tensor::TextAttention) => {
+            Relevance::Attention if !present.has(Signal::TextAttention) => {
                 let reason = "the proxy 'relevance=attention' reads it or 'text_attention'".into();
-                return Err(Error::Missing { tensor: Tensor::Relevance, reason });
+                return Err(Error::Missing { signal: Signal::Relevance, reason });
             }
             Relevance::Attention | Relevance::LastToken => {
-                present.require("mico", &[Tensor::TextAttention])?;
-                read = read.with(Tensor::TextAttention);
+                present.require("mico", &[Signal::TextAttention])?;
+                read = read.with(Signal::TextAttention);
             }
             Relevance::TextSimilarity | Relevance::InverseTextSimilarity => {
-                present.require("mico", &[Tensor::Text])?;
-                read = read.with(Tensor::Text);
-                if present.has(Tensor::Projected) {
-                    read = read.with(Tensor::Projected);
+                present.require("mico", &[Signal::Text])?;
+                read = read.with(Signal::Text);
+                if present.has(Signal::Projected) {
+                    read = read.with(Signal::Projected);
                 }
             }
             _ => {}
@@ -116,8 +117,8 @@ impl Proxies {
         features: &Rows<'_>,
         norms: &[f64],
     ) -> Result<Vec<f64>> {
-        if tokens.has(Tensor::Weights) {
-            return tokens.vector(Tensor::Weights);
+        if tokens.has(Signal::Weights) {
+            return tokens.vector(Signal::Weights);
         }
         let mut weights = match self.information {
             Information::Norm => norms.to_vec(),
@@ -134,9 +135,9 @@ impl Proxies {
 
     fn reliability(&self, tokens: &Tokens<'_>, features: &Rows<'_>) -> Result<Option<Vec<f64>>> {
         Ok(match self.reliability {
-            Reliability::IfGiven if !tokens.has(Tensor::Reliability) => None,
+            Reliability::IfGiven if !tokens.has(Signal::Reliability) => None,
             Reliability::IfGiven | Reliability::Attention => {
-                Some(tokens.vector(Tensor::Reliability)?)
+                Some(tokens.vector(Signal::Reliability)?)
             }
             Reliability::GlobalSimilarity => Some(similarity_to_mean(features)),
             Reliability::One => None,
@@ -145,10 +146,10 @@ impl Proxies {
 
     fn relevance(&self, tokens: &Tokens<'_>, features: &Rows<'_>) -> Result<Option<Vec<f64>>> {
         Ok(match self.relevance {
-            Relevance::IfGiven if !tokens.has(Tensor::Relevance) => None,
-            Relevance::IfGiven => Some(tokens.vector(Tensor::Relevance)?),
-            Relevance::Attention if tokens.has(Tensor::Relevance) => {
-                Some(tokens.vector(Tensor::Relevance)?)
+            Relevance::IfGiven if !tokens.has(Signal::Relevance) => None,
+            Relevance::IfGiven => Some(tokens.vector(Signal::Relevance)?),
+            Relevance::Attention if tokens.has(Signal::Relevance) => {
+                Some(tokens.vector(Signal::Relevance)?)
             }
             Relevance::Attention => {
                 let rows = tokens.text_attention()?;
@@ -199,10 +200,10 @@ pub(crate) fn norms(features: &Rows<'_>) -> Vec<f64> {
 /// The mean cosine of each token with the text tokens: the inner product of its unit vector
 /// with the mean of theirs.
 fn text_similarity(tokens: &Tokens<'_>, features: &Rows<'_>) -> Result<Vec<f64>> {
-    let text = tokens.rows(Tensor::Text)?;
+    let text = tokens.rows(Signal::Text)?;
     let visual =
-        if tokens.has(Tensor::Projected) { tokens.rows(Tensor::Projected)? } else { *features };
-    same_width(Tensor::Text, &text, &visual)?;
+        if tokens.has(Signal::Projected) { tokens.rows(Signal::Projected)? } else { *features };
+    same_width(Signal::Text, &text, &visual)?;
     let mut row = vec![0.0; text.cols()];
     let mut mean = vec![0.0; text.cols()];
     for t in 0..text.len() {

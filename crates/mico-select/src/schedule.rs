@@ -7,6 +7,8 @@
 //!
 //! so that `(K N1 + (L − K) R) / L` is `T` up to rounding (halves to even).
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::groups::{Remainder, split_budget};
 use crate::rank::round_ratio;
@@ -15,7 +17,8 @@ use crate::rank::round_ratio;
 pub const DEFAULT_POOL: usize = 2;
 
 /// How many visual tokens to keep.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Budget {
     /// The layer-average number of tokens `T`, per image, or per frame of a video.
     Tokens(usize),
@@ -50,7 +53,7 @@ impl Budget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolBasis {
     /// The survivors there really are.
-    Realised,
+    Realized,
     /// `nT`, whatever groups and clipping made of it.
     Nominal,
 }
@@ -64,7 +67,8 @@ pub enum OutOfRange {
     Refuse,
 }
 
-/// How one model family turns a budget into counts.
+/// How one model family turns a budget into counts. Made by [`Policy::realized`] or
+/// [`Policy::nominal`]; what else differs is set afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
     /// Decoder blocks `L`.
@@ -100,7 +104,7 @@ impl Schedule {
         self.pool.iter().sum()
     }
 
-    /// The realised layer average `(K N1 + (L − K) R) / L`.
+    /// The realized layer average `(K N1 + (L − K) R) / L`.
     pub fn layer_average(&self) -> f64 {
         let before = (self.refine_layer * self.pooled()) as f64;
         let after = ((self.layers - self.refine_layer) * self.keep) as f64;
@@ -109,6 +113,23 @@ impl Schedule {
 }
 
 impl Policy {
+    /// The refinement count follows from the Stage-1 survivors there really are; what groups leave over
+    /// is not spent, and budgets that cannot be met are clipped.
+    pub const fn realized(layers: usize, refine_layer: usize) -> Self {
+        Self {
+            layers,
+            refine_layer,
+            basis: PoolBasis::Realized,
+            remainder: Remainder::Drop,
+            out_of_range: OutOfRange::Clip,
+        }
+    }
+
+    /// The same, but the refinement count follows from the pool that was asked for.
+    pub const fn nominal(layers: usize, refine_layer: usize) -> Self {
+        Self { basis: PoolBasis::Nominal, ..Self::realized(layers, refine_layer) }
+    }
+
     /// An image's schedule: `budget` tokens over groups of `sizes`, Stage-1 pool `pool x budget`.
     pub fn image(&self, budget: usize, sizes: &[usize], pool: usize) -> Result<Schedule> {
         let shares = split_budget(pool.saturating_mul(budget), sizes, self.remainder);
@@ -133,7 +154,7 @@ impl Policy {
         self.check(budget, sizes, multiple)?;
         let pooled: usize = pool.iter().sum();
         let basis = match self.basis {
-            PoolBasis::Realised => pooled,
+            PoolBasis::Realized => pooled,
             PoolBasis::Nominal => multiple.saturating_mul(total),
         };
         let (l, k) = (self.layers as i128, self.refine_layer as i128);
@@ -182,60 +203,4 @@ impl Policy {
             None => Ok(()),
         }
     }
-}
-
-/// The schedule of a published model.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Preset {
-    /// The name on the command line.
-    pub name: &'static str,
-    /// Its policy.
-    pub policy: Policy,
-    /// Whether budgets are per frame.
-    pub per_frame: bool,
-}
-
-const fn llava(name: &'static str, layers: usize, refine_layer: usize) -> Preset {
-    let policy = Policy {
-        layers,
-        refine_layer,
-        basis: PoolBasis::Realised,
-        remainder: Remainder::Drop,
-        out_of_range: OutOfRange::Clip,
-    };
-    Preset { name, policy, per_frame: false }
-}
-
-/// The paper's models with their decoder depth and refinement block, and the embedded model with the
-/// block that was best on its calibration scenes.
-pub const PRESETS: &[Preset] = &[
-    llava("llava-1.5-7b", 32, 7),
-    llava("llava-1.5-13b", 40, 8),
-    llava("llava-next-7b", 32, 7),
-    llava("llava-next-mistral-7b", 32, 7),
-    llava("llava-next-13b", 40, 14),
-    Preset {
-        policy: Policy { basis: PoolBasis::Nominal, ..llava("", 28, 2).policy },
-        ..llava("qwen2.5-vl-7b", 28, 2)
-    },
-    Preset {
-        policy: Policy {
-            basis: PoolBasis::Nominal,
-            remainder: Remainder::First,
-            ..llava("", 28, 4).policy
-        },
-        ..llava("internvl3-8b", 28, 4)
-    },
-    llava("qwen3-vl-8b", 36, 6),
-    Preset {
-        policy: Policy { out_of_range: OutOfRange::Refuse, ..llava("", 32, 12).policy },
-        ..llava("qwen3.5-9b", 32, 12)
-    },
-    Preset { per_frame: true, ..llava("llava-video-7b", 28, 6) },
-    llava("tiny", 8, 2),
-];
-
-/// The preset called `name`.
-pub fn preset(name: &str) -> Option<&'static Preset> {
-    PRESETS.iter().find(|preset| preset.name == name)
 }

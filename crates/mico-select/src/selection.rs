@@ -1,9 +1,14 @@
 //! What a selector answers.
 
+use serde::Serialize;
+
 use crate::matrix::{Dense, Rows};
 
 /// Which tokens stay, in which order they were picked, and what went into them.
-#[derive(Debug, Clone, PartialEq, Default)]
+///
+/// Made by [`Selection::keeping`] or [`Selection::from_order`]; the fields that differ are set afterwards.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[non_exhaustive]
 pub struct Selection {
     /// Every position that carries a token afterwards, ascending.
     pub kept: Vec<usize>,
@@ -25,7 +30,7 @@ pub struct Selection {
 
 /// A kept token that became a combination of itself and others:
 /// `x_target <- own * x_target + Σ_s share_s * x_s`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Merge {
     /// The kept token.
     pub target: usize,
@@ -38,7 +43,7 @@ pub struct Merge {
 }
 
 /// A position that carries another token's vector.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Replacement {
     /// The kept position.
     pub position: usize,
@@ -47,7 +52,7 @@ pub struct Replacement {
 }
 
 /// Seconds spent, summed over groups.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Seconds {
     /// On similarities.
     pub kernel: f64,
@@ -56,16 +61,21 @@ pub struct Seconds {
 }
 
 impl Selection {
+    /// The tokens `kept`, which are ascending, picked in that order; nothing merged.
+    pub fn keeping(kept: Vec<usize>) -> Self {
+        Self { order: kept.clone(), kept, ..Self::default() }
+    }
+
     /// The picks `order`, nothing merged.
-    pub(crate) fn from_order(order: Vec<usize>) -> Self {
+    pub fn from_order(order: Vec<usize>) -> Self {
         let mut kept = order.clone();
         kept.sort_unstable();
         Self { kept, order, ..Self::default() }
     }
 
-    /// Everything, in index order.
-    pub(crate) fn everything(n: usize) -> Self {
-        Self::from_order((0..n).collect())
+    /// All of `n` tokens, in index order.
+    pub fn everything(n: usize) -> Self {
+        Self::keeping((0..n).collect())
     }
 
     /// The rows of `features` that stay, in ascending order of position, with replacements and
@@ -76,7 +86,8 @@ impl Selection {
     /// let data = [1.0, 3.0, 10.0];
     /// let features = Rows::all(Matrix::from_f32(&data, 3, 1)?);
     /// let merge = Merge { target: 0, own: 0.5, sources: vec![1], shares: vec![0.5] };
-    /// let selection = Selection { kept: vec![0, 2], merges: vec![merge], ..Selection::default() };
+    /// let mut selection = Selection::keeping(vec![0, 2]);
+    /// selection.merges.push(merge);
     /// let kept = selection.apply(&features);
     /// assert_eq!((kept.row(0), kept.row(1)), (&[2.0][..], &[10.0][..]));
     /// # Ok::<(), mico_select::Error>(())
@@ -110,7 +121,7 @@ impl Selection {
     ///
     /// ```
     /// use mico_select::Selection;
-    /// let mut selection = Selection { kept: vec![1, 4], ..Selection::default() };
+    /// let mut selection = Selection::keeping(vec![1, 4]);
     /// assert_eq!(selection.in_sequence(), [1, 4]);
     /// selection.sequence = vec![4, 1];
     /// assert_eq!(selection.in_sequence(), [4, 1]);

@@ -1,15 +1,14 @@
 //! The one trait behind every method, and the request that runs it over groups.
 
-use std::time::Instant;
-
-use rayon::prelude::*;
-
 use crate::error::{Error, Result};
-use crate::groups::{Remainder, members, split_budget};
-use crate::inputs::{Inputs, TensorSet};
+use crate::groups::{
+    Group, Prepared, Remainder, WholeGroups, members, run_rule, select_each, split_budget,
+};
+use crate::inputs::Inputs;
 use crate::progress::Progress;
 use crate::rng::Rng;
 use crate::selection::Selection;
+use crate::signal::SignalSet;
 use crate::tokens::Tokens;
 
 /// Working memory unless the caller says otherwise.
@@ -20,12 +19,12 @@ pub trait Selector: Send + Sync {
     /// The name on the command line.
     fn name(&self) -> &'static str;
 
-    /// Which of the tensors that are `present` the method will read; an error if one is missing.
-    fn reads(&self, present: TensorSet) -> Result<TensorSet>;
+    /// Which of the signals that are `present` the method will read; an error if one is missing.
+    fn reads(&self, present: SignalSet) -> Result<SignalSet>;
 
     /// Which of them must not hold negative values.
-    fn nonnegative(&self) -> TensorSet {
-        TensorSet::default()
+    fn nonnegative(&self) -> SignalSet {
+        SignalSet::default()
     }
 
     /// A value per token that the method computes over all groups together.
@@ -52,11 +51,11 @@ impl<S: Selector + ?Sized> Selector for &S {
         (**self).name()
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
         (**self).reads(present)
     }
 
-    fn nonnegative(&self) -> TensorSet {
+    fn nonnegative(&self) -> SignalSet {
         (**self).nonnegative()
     }
 
@@ -89,8 +88,9 @@ pub struct Context<'a> {
     pub progress: Progress<'a>,
 }
 
-/// How to run a selector.
+/// How to run a selector. Start from the default and say what differs.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub struct Options<'a> {
     /// Working memory in bytes, beside the inputs, over all groups together.
     pub memory: usize,
@@ -113,14 +113,36 @@ impl Default for Options<'_> {
     }
 }
 
+impl<'a> Options<'a> {
+    /// The same with this much working memory, in bytes.
+    pub fn with_memory(self, memory: usize) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The same with another seed.
+    pub fn with_seed(self, seed: u64) -> Self {
+        Self { seed, ..self }
+    }
+
+    /// The same with another use of what groups leave over.
+    pub fn with_remainder(self, remainder: Remainder) -> Self {
+        Self { remainder, ..self }
+    }
+
+    /// The same, telling somebody about picks.
+    pub fn with_progress(self, progress: Progress<'a>) -> Self {
+        Self { progress, ..self }
+    }
+}
+
 /// Keeps `budget` of the visual tokens, group by group if there are groups.
 ///
 /// Runs on the current rayon thread pool; the answer does not depend on its size.
 ///
 /// ```
-/// use mico_select::{Inputs, Matrix, Options, Tensor, methods::Mico, select};
+/// use mico_select::{Inputs, Matrix, Options, Signal, methods::Mico, select};
 /// let features = [1.0, 0.0, 0.9, 0.1, 0.0, 2.0];
-/// let inputs = Inputs::new().with(Tensor::Features, Matrix::from_f32(&features, 3, 2)?);
+/// let inputs = Inputs::new().with(Signal::Features, Matrix::from_f32(&features, 3, 2)?);
 /// let selection = select(&Mico::default(), &inputs, 2, &Options::default())?;
 /// assert_eq!(selection.kept, [1, 2]);
 /// # Ok::<(), mico_select::Error>(())
@@ -138,51 +160,24 @@ pub fn select(
             accepted: "at least 1 token".into(),
         });
     }
-    let read = selector.reads(inputs.present())?;
-    let n = inputs.check(read, selector.nonnegative())?;
-    let shared = selector.prepare(inputs, n)?;
-    let shared = shared.as_deref();
-    let context =
-        Context { memory: options.memory, seed: options.seed, progress: options.progress };
-    let Some(labels) = inputs.groups() else {
-        return run(selector, &Tokens::all(inputs, n, shared), budget, &context);
+    let Some(labels) = inputs.groups().filter(|labels| !labels.is_empty()) else {
+        let prepared = Prepared::new(inputs, std::iter::once(selector))?;
+        let tokens = Tokens::all(inputs, prepared.tokens, prepared.shared.as_deref());
+        let Options { memory, seed, progress, .. } = *options;
+        return run_rule(selector, &tokens, budget, &Context { memory, seed, progress });
     };
-
-    let groups = members(labels);
-    let sizes: Vec<usize> = groups.iter().map(Vec::len).collect();
-    let shares = if budget >= n { sizes } else { split_budget(budget, &sizes, options.remainder) };
-    let at_once = rayon::current_num_threads().min(groups.len()).max(1);
-    let parts: Vec<Selection> = groups
-        .par_iter()
-        .with_max_len(1)
-        .enumerate()
-        .map(|(g, members)| {
-            let tokens = Tokens::of(inputs, members, shared);
-            let seed = Rng::new(options.seed).fork(g as u64);
-            let context = Context { memory: options.memory / at_once, seed, ..context };
-            run(selector, &tokens, shares[g], &context)
+    let members = members(labels);
+    let sizes: Vec<usize> = members.iter().map(Vec::len).collect();
+    let all = budget >= labels.len();
+    let counts = if all { sizes } else { split_budget(budget, &sizes, options.remainder) };
+    let groups: Vec<Group<'_>> = members
+        .iter()
+        .zip(counts)
+        .zip(0..)
+        .map(|((members, keep), stream)| {
+            let seed = Rng::new(options.seed).fork(stream);
+            Group { members, keep, seed }
         })
-        .collect::<Result<_>>()?;
-    let mut whole = Selection::default();
-    for (part, members) in parts.into_iter().zip(&groups) {
-        whole.absorb(part, members);
-    }
-    Ok(whole.finish())
-}
-
-fn run(
-    selector: &dyn Selector,
-    tokens: &Tokens<'_>,
-    budget: usize,
-    context: &Context<'_>,
-) -> Result<Selection> {
-    let start = Instant::now();
-    let mut selection = if budget >= tokens.len() {
-        selector.select_all(tokens, context)?
-    } else {
-        selector.select(tokens, budget, context)?
-    };
-    let total = start.elapsed().as_secs_f64();
-    selection.seconds.select = (total - selection.seconds.kernel).max(0.0);
-    Ok(selection)
+        .collect();
+    select_each(inputs, &groups, &|_| selector, options, WholeGroups::Ranked)
 }

@@ -1,10 +1,11 @@
-//! One group's share of a request's tensors.
+//! One group's share of a request's signals.
 
 use crate::error::{Error, Result};
-use crate::inputs::{Axes, Inputs, Tensor};
+use crate::inputs::Inputs;
 use crate::matrix::{Dense, Matrix, Rows};
+use crate::signal::{Axes, Signal};
 
-/// The checked tensors of one group, in the group's own indices `0..n`.
+/// The checked signals of one group, in the group's own indices `0..n`.
 #[derive(Debug, Clone, Copy)]
 pub struct Tokens<'a> {
     inputs: &'a Inputs<'a>,
@@ -36,23 +37,23 @@ impl<'a> Tokens<'a> {
         self.n == 0
     }
 
-    /// Whether `tensor` was given.
-    pub fn has(&self, tensor: Tensor) -> bool {
-        self.inputs.get(tensor).is_some()
+    /// Whether `signal` was given.
+    pub fn has(&self, signal: Signal) -> bool {
+        self.inputs.get(signal).is_some()
     }
 
-    /// A tensor with one row per visual token, or a text tensor whole.
-    pub fn rows(&self, tensor: Tensor) -> Result<Rows<'a>> {
-        let matrix = self.matrix(tensor)?;
-        Ok(match (tensor.axes(), self.index) {
+    /// A signal with one row per visual token, or a text signal whole.
+    pub fn rows(&self, signal: Signal) -> Result<Rows<'a>> {
+        let matrix = self.matrix(signal)?;
+        Ok(match (signal.axes(), self.index) {
             (Axes::TextRows, _) | (_, None) => Rows::all(matrix),
             (_, Some(index)) => Rows::of(matrix, index),
         })
     }
 
-    /// A vector tensor.
-    pub fn vector(&self, tensor: Tensor) -> Result<Vec<f64>> {
-        let rows = self.rows(tensor)?;
+    /// A vector signal.
+    pub fn vector(&self, signal: Signal) -> Result<Vec<f64>> {
+        let rows = self.rows(signal)?;
         let mut value = [0.0];
         Ok((0..self.n)
             .map(|i| {
@@ -64,7 +65,7 @@ impl<'a> Tokens<'a> {
 
     /// The text-to-visual attention rows, `[m, n]`.
     pub fn text_attention(&self) -> Result<Dense> {
-        let matrix = self.matrix(Tensor::TextAttention)?;
+        let matrix = self.matrix(Signal::TextAttention)?;
         let mut whole = vec![0.0; matrix.cols()];
         let mut dense = Dense::zeros(matrix.rows(), self.n);
         for m in 0..matrix.rows() {
@@ -87,9 +88,9 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    fn matrix(&self, tensor: Tensor) -> Result<Matrix<'a>> {
+    fn matrix(&self, signal: Signal) -> Result<Matrix<'a>> {
         self.inputs
-            .get(tensor)
-            .ok_or_else(|| Error::Missing { tensor, reason: "the method reads it".into() })
+            .get(signal)
+            .ok_or_else(|| Error::Missing { signal, reason: "the method reads it".into() })
     }
 }

@@ -2,13 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
-use mico_select::methods::{METHODS, by_name};
-use mico_select::{Inputs, Matrix, Options, Remainder, Selection, Settings, Tensor, select};
+use mico_select::methods::{selector_by_name, selectors};
+use mico_select::{Inputs, Matrix, Options, Remainder, Selection, Settings, Signal, select};
 
-/// Every tensor there is, for `n` tokens.
+/// Every signal there is, for `n` tokens.
 struct Case {
     n: usize,
-    tensors: Vec<(Tensor, Vec<f32>, usize)>,
+    signals: Vec<(Signal, Vec<f32>, usize)>,
     groups: Option<Vec<i64>>,
 }
 
@@ -29,20 +29,20 @@ impl Case {
             (0..len).map(|i| noise(seed, i).abs() + 0.01).collect()
         };
         let features: Vec<f32> = (0..n * WIDTH).map(|k| feature(k / WIDTH, k % WIDTH)).collect();
-        let tensors = vec![
-            (Tensor::Features, features.clone(), n),
-            (Tensor::Reliability, attention(1, n), n),
-            (Tensor::Relevance, attention(2, n), n),
-            (Tensor::Projected, features.clone(), n),
-            (Tensor::Text, rows(3, TEXT, WIDTH), TEXT),
-            (Tensor::Keys, features.clone(), n),
-            (Tensor::TextKeys, rows(4, TEXT, WIDTH), TEXT),
-            (Tensor::ReliabilityShallow, attention(5, n), n),
-            (Tensor::ClipImage, features, n),
-            (Tensor::ClipText, rows(6, TEXT, WIDTH), TEXT),
-            (Tensor::TextAttention, attention(7, TEXT * n), TEXT),
+        let signals = vec![
+            (Signal::Features, features.clone(), n),
+            (Signal::Reliability, attention(1, n), n),
+            (Signal::Relevance, attention(2, n), n),
+            (Signal::Projected, features.clone(), n),
+            (Signal::Text, rows(3, TEXT, WIDTH), TEXT),
+            (Signal::Keys, features.clone(), n),
+            (Signal::TextKeys, rows(4, TEXT, WIDTH), TEXT),
+            (Signal::ReliabilityShallow, attention(5, n), n),
+            (Signal::ClipImage, features, n),
+            (Signal::ClipText, rows(6, TEXT, WIDTH), TEXT),
+            (Signal::TextAttention, attention(7, TEXT * n), TEXT),
         ];
-        Self { n, tensors, groups: None }
+        Self { n, signals, groups: None }
     }
 
     fn grouped(mut self, groups: usize) -> Self {
@@ -53,9 +53,9 @@ impl Case {
 
     fn inputs(&self) -> Inputs<'_> {
         let mut inputs = Inputs::new();
-        for (tensor, values, rows) in &self.tensors {
+        for (signal, values, rows) in &self.signals {
             let cols = values.len() / rows;
-            inputs = inputs.with(*tensor, Matrix::from_f32(values, *rows, cols).unwrap());
+            inputs = inputs.with(*signal, Matrix::from_f32(values, *rows, cols).unwrap());
         }
         match &self.groups {
             Some(groups) => inputs.with_groups(groups),
@@ -64,7 +64,7 @@ impl Case {
     }
 
     fn run(&self, method: &str, budget: usize) -> Selection {
-        let selector = by_name(method, Settings::default()).unwrap();
+        let selector = selector_by_name(method, Settings::default()).unwrap();
         select(&*selector, &self.inputs(), budget, &Options::default())
             .unwrap_or_else(|error| panic!("{method}, n={}, B={budget}: {error}", self.n))
     }
@@ -136,7 +136,7 @@ fn cases() -> Vec<Case> {
 #[test]
 fn counts_and_order() {
     for case in cases() {
-        for method in METHODS {
+        for method in selectors() {
             for budget in [1, 2, case.n / 4, case.n / 2, case.n - 1, case.n, case.n + 9] {
                 if budget > 0 {
                     check(&case, method.name, budget, &case.run(method.name, budget));
@@ -150,7 +150,7 @@ fn counts_and_order() {
 fn groups_run_alone() {
     for groups in [1, 2, 3] {
         let case = ordinary(36 * groups).grouped(groups);
-        for method in METHODS {
+        for method in selectors() {
             let budget = 12 * groups + groups - 1;
             let answer = case.run(method.name, budget);
             check(&case, method.name, budget, &answer);
@@ -168,8 +168,8 @@ fn groups_run_alone() {
 fn a_remainder_goes_to_the_first_groups() {
     let case = ordinary(108).grouped(3);
     for method in ["mico", "fastv", "divprune", "random"] {
-        let selector = by_name(method, Settings::default()).unwrap();
-        let options = Options { remainder: Remainder::First, ..Options::default() };
+        let selector = selector_by_name(method, Settings::default()).unwrap();
+        let options = Options::default().with_remainder(Remainder::First);
         let answer = select(&*selector, &case.inputs(), 38, &options).unwrap();
         let inside = |g: usize| answer.kept.iter().filter(|&&i| i / 36 == g).count();
         assert_eq!([inside(0), inside(1), inside(2)], [13, 13, 12], "{method}");
@@ -179,7 +179,7 @@ fn a_remainder_goes_to_the_first_groups() {
 #[test]
 fn the_same_answer_on_every_run_and_thread_count() {
     for case in [ordinary(144), ordinary(108).grouped(3)] {
-        for method in METHODS {
+        for method in selectors() {
             let strip = |mut s: Selection| {
                 s.seconds = mico_select::Seconds::default();
                 s
@@ -198,8 +198,8 @@ fn the_same_answer_on_every_run_and_thread_count() {
 fn random_follows_its_seed() {
     let case = ordinary(144).grouped(4);
     let draw = |seed| {
-        let selector = by_name("random", Settings::default()).unwrap();
-        let options = Options { seed, ..Options::default() };
+        let selector = selector_by_name("random", Settings::default()).unwrap();
+        let options = Options::default().with_seed(seed);
         select(&*selector, &case.inputs(), 40, &options).unwrap().order
     };
     assert_eq!(draw(1), draw(1));
@@ -213,17 +213,17 @@ fn random_follows_its_seed() {
 #[test]
 fn bad_inputs_are_named() {
     let good = ordinary(16);
-    for method in METHODS {
-        let selector = by_name(method.name, Settings::default()).unwrap();
+    for method in selectors() {
+        let selector = selector_by_name(method.name, Settings::default()).unwrap();
         let read = selector.reads(good.inputs().present()).unwrap();
-        for tensor in read.iter() {
+        for signal in read.iter() {
             let mut bad = ordinary(16);
-            let slot = bad.tensors.iter_mut().find(|(t, ..)| *t == tensor).unwrap();
+            let slot = bad.signals.iter_mut().find(|(t, ..)| *t == signal).unwrap();
             slot.1[3] = f32::NAN;
             let error = select(&*selector, &bad.inputs(), 4, &Options::default()).unwrap_err();
             let text = error.to_string();
             assert!(
-                text.contains(tensor.name()) && text.contains("NaN"),
+                text.contains(signal.name()) && text.contains("NaN"),
                 "{}: {text}",
                 method.name
             );
@@ -233,11 +233,11 @@ fn bad_inputs_are_named() {
         let error = select(&*selector, &Inputs::new(), 4, &Options::default()).unwrap_err();
         assert!(error.to_string().contains("missing tensor"), "{}: {error}", method.name);
         let unknown = Settings::new([("no-such".to_string(), "1".to_string())]);
-        let error = by_name(method.name, unknown).err().unwrap();
+        let error = selector_by_name(method.name, unknown).err().unwrap();
         assert!(error.to_string().contains("no-such"), "{error}");
     }
-    let error = by_name("nosuch", Settings::default()).err().unwrap().to_string();
-    assert!(METHODS.iter().all(|method| error.contains(method.name)), "{error}");
+    let error = selector_by_name("nosuch", Settings::default()).err().unwrap().to_string();
+    assert!(selectors().all(|method| error.contains(method.name)), "{error}");
 }
 
 #[test]
@@ -252,13 +252,13 @@ fn settings_out_of_range_are_named() {
         ("mico", "coverage", "cosine"),
     ] {
         let settings = Settings::new([(key.to_string(), value.to_string())]);
-        let text = by_name(method, settings).err().unwrap().to_string();
+        let text = selector_by_name(method, settings).err().unwrap().to_string();
         assert!(text.contains(key) && text.contains(value) && text.contains("accepted"), "{text}");
     }
     let case = ordinary(16);
     for (method, key, value) in [("visionzip", "contextual", "9"), ("apet", "start", "16")] {
         let settings = Settings::new([(key.to_string(), value.to_string())]);
-        let selector = by_name(method, settings).unwrap();
+        let selector = selector_by_name(method, settings).unwrap();
         let text = select(&*selector, &case.inputs(), 4, &Options::default()).unwrap_err();
         assert!(text.to_string().contains(value), "{text}");
     }
@@ -266,18 +266,18 @@ fn settings_out_of_range_are_named() {
 
 #[test]
 fn negative_weights_and_wrong_shapes_are_named() {
-    for tensor in [Tensor::Reliability, Tensor::Relevance] {
+    for signal in [Signal::Reliability, Signal::Relevance] {
         let mut bad = ordinary(16);
-        bad.tensors.iter_mut().find(|(t, ..)| *t == tensor).unwrap().1[2] = -0.5;
-        let selector = by_name("mico", Settings::default()).unwrap();
+        bad.signals.iter_mut().find(|(t, ..)| *t == signal).unwrap().1[2] = -0.5;
+        let selector = selector_by_name("mico", Settings::default()).unwrap();
         let text = select(&*selector, &bad.inputs(), 4, &Options::default()).unwrap_err();
         assert!(text.to_string().contains("-0.5 at [2]"), "{text}");
     }
     let mut short = ordinary(16);
-    let slot = short.tensors.iter_mut().find(|(t, ..)| *t == Tensor::Reliability).unwrap();
+    let slot = short.signals.iter_mut().find(|(t, ..)| *t == Signal::Reliability).unwrap();
     slot.1.truncate(15);
     slot.2 = 15;
-    let selector = by_name("mico", Settings::default()).unwrap();
+    let selector = selector_by_name("mico", Settings::default()).unwrap();
     let text = select(&*selector, &short.inputs(), 4, &Options::default()).unwrap_err();
     assert!(text.to_string().contains("shape [15], expected [16]"), "{text}");
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 use mico_select::methods::Mico;
-use mico_select::{Gram, Inputs, Matrix, Options, Rows, Selection, Tensor, select};
+use mico_select::{Gram, Inputs, Matrix, Options, Rows, Selection, Signal, select};
 use proptest::prelude::*;
 
 /// Weighted coverage in plain f64 loops, written apart from the library.
@@ -77,10 +77,10 @@ impl Plain {
 
 fn mico(features: &[f32], weights: &[f32], d: usize, budget: usize, memory: usize) -> Selection {
     let inputs = Inputs::new()
-        .with(Tensor::Features, Matrix::from_f32(features, weights.len(), d).unwrap())
-        .with_vector(Tensor::Weights, weights)
+        .with(Signal::Features, Matrix::from_f32(features, weights.len(), d).unwrap())
+        .with_vector(Signal::Weights, weights)
         .unwrap();
-    let options = Options { memory, ..Options::default() };
+    let options = Options::default().with_memory(memory);
     select(&Mico::default(), &inputs, budget, &options).unwrap()
 }
 
@@ -254,10 +254,10 @@ fn memory_limit_and_threads_do_not_change_the_picks() {
 fn too_little_memory_is_named() {
     let (features, weights) = clustered(1000, 24, 40);
     let inputs = Inputs::new()
-        .with(Tensor::Features, Matrix::from_f32(&features, 1000, 24).unwrap())
-        .with_vector(Tensor::Weights, &weights)
+        .with(Signal::Features, Matrix::from_f32(&features, 1000, 24).unwrap())
+        .with_vector(Signal::Weights, &weights)
         .unwrap();
-    let options = Options { memory: 100_000, ..Options::default() };
+    let options = Options::default().with_memory(100_000);
     let error = select(&Mico::default(), &inputs, 10, &options).unwrap_err();
     assert!(error.to_string().contains("100000 bytes"), "{error}");
 }

@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::TensorFile;
-use mico_select::methods::by_name;
+use mico_select::methods::selector_by_name;
 use mico_select::{Options, Settings, select};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ fn settings(case: &Value) -> Settings {
 fn check(path: &Path) -> Result<(), String> {
     let case: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let file = TensorFile::read(&path.with_extension("safetensors"));
-    let selector = by_name(case["method"].as_str().unwrap(), settings(&case)).unwrap();
+    let selector = selector_by_name(case["method"].as_str().unwrap(), settings(&case)).unwrap();
     let budget = case["budget"].as_u64().unwrap() as usize;
     let answer = select(&*selector, &file.inputs(), budget, &Options::default())
         .map_err(|error| error.to_string())?;
@@ -75,13 +75,13 @@ fn every_case_matches() {
 
 #[test]
 fn sparsevlm_raters_match() {
-    use mico_select::{Rows, Tensor, methods::SparseVlm};
+    use mico_select::{Rows, Signal, methods::SparseVlm};
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/sparsevlm");
     let case: Value =
         serde_json::from_slice(&std::fs::read(root.join("raters_n240_b80.json")).unwrap()).unwrap();
     let file = TensorFile::read(&root.join("raters_n240_b80.safetensors"));
     let inputs = file.inputs();
-    let dense = |tensor| Rows::all(inputs.get(tensor).unwrap()).to_dense();
-    let raters = SparseVlm::raters(&dense(Tensor::Projected), &dense(Tensor::Text));
+    let dense = |signal| Rows::all(inputs.get(signal).unwrap()).to_dense();
+    let raters = SparseVlm::raters(&dense(Signal::Projected), &dense(Signal::Text));
     assert_eq!(raters, indices(&case["raters"]));
 }

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
-use mico_select::methods::by_name;
-use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, select};
+use mico_select::methods::selector_by_name;
+use mico_select::{Inputs, Matrix, Options, Selection, Settings, Signal, select};
 
 /// Five tokens of width 2, with everything a proxy may read.
 struct Fixture;
@@ -16,30 +16,30 @@ const TEXT_UP: [f32; 4] = [0.0, 2.0, 0.0, 1.0];
 const ATTENTION: [f32; 10] = [0.6, 0.1, 0.1, 0.1, 0.1, 0.0, 0.2, 0.1, 0.3, 0.4];
 
 impl Fixture {
-    fn run(set: &[(&str, &str)], tensors: &[Tensor], budget: usize) -> Selection {
+    fn run(set: &[(&str, &str)], signals: &[Signal], budget: usize) -> Selection {
         let mut inputs =
-            Inputs::new().with(Tensor::Features, Matrix::from_f32(&FEATURES, 5, 2).unwrap());
-        for &tensor in tensors {
-            inputs = match tensor {
-                Tensor::Reliability => inputs.with_vector(tensor, &RELIABILITY).unwrap(),
-                Tensor::Relevance => inputs.with_vector(tensor, &RELEVANCE).unwrap(),
-                Tensor::Text => inputs.with(tensor, Matrix::from_f32(&TEXT_UP, 2, 2).unwrap()),
-                Tensor::TextAttention => {
-                    inputs.with(tensor, Matrix::from_f32(&ATTENTION, 2, 5).unwrap())
+            Inputs::new().with(Signal::Features, Matrix::from_f32(&FEATURES, 5, 2).unwrap());
+        for &signal in signals {
+            inputs = match signal {
+                Signal::Reliability => inputs.with_vector(signal, &RELIABILITY).unwrap(),
+                Signal::Relevance => inputs.with_vector(signal, &RELEVANCE).unwrap(),
+                Signal::Text => inputs.with(signal, Matrix::from_f32(&TEXT_UP, 2, 2).unwrap()),
+                Signal::TextAttention => {
+                    inputs.with(signal, Matrix::from_f32(&ATTENTION, 2, 5).unwrap())
                 }
                 _ => unreachable!(),
             };
         }
         let pairs = set.iter().map(|(key, value)| (key.to_string(), value.to_string()));
-        let selector = by_name("mico", Settings::new(pairs)).unwrap();
+        let selector = selector_by_name("mico", Settings::new(pairs)).unwrap();
         select(&*selector, &inputs, budget, &Options::default()).unwrap()
     }
 
     /// The tokens by falling weight: coverage off.
-    fn ranking(set: &[(&str, &str)], tensors: &[Tensor]) -> Vec<usize> {
+    fn ranking(set: &[(&str, &str)], signals: &[Signal]) -> Vec<usize> {
         let mut set = set.to_vec();
         set.push(("coverage", "off"));
-        Self::run(&set, tensors, 4).order
+        Self::run(&set, signals, 4).order
     }
 }
 
@@ -57,7 +57,7 @@ fn information() {
 #[test]
 fn reliability() {
     let one = ("information", "one");
-    let given = [Tensor::Reliability];
+    let given = [Signal::Reliability];
     assert_eq!(Fixture::ranking(&[one], &given), [2, 3, 1, 0]);
     assert_eq!(Fixture::ranking(&[one, ("reliability", "attention")], &given), [2, 3, 1, 0]);
     assert_eq!(Fixture::ranking(&[one, ("reliability", "one")], &given), [0, 1, 2, 3]);
@@ -70,16 +70,16 @@ fn reliability() {
 fn relevance() {
     let one = ("information", "one");
     let rank =
-        |value: &str, tensors: &[Tensor]| Fixture::ranking(&[one, ("relevance", value)], tensors);
-    assert_eq!(rank("auto", &[Tensor::Relevance]), [1, 3, 4, 0]);
-    assert_eq!(rank("attention", &[Tensor::Relevance]), [1, 3, 4, 0]);
+        |value: &str, signals: &[Signal]| Fixture::ranking(&[one, ("relevance", value)], signals);
+    assert_eq!(rank("auto", &[Signal::Relevance]), [1, 3, 4, 0]);
+    assert_eq!(rank("attention", &[Signal::Relevance]), [1, 3, 4, 0]);
     // Column means 0.3, 0.15, 0.1, 0.2, 0.25; last row 0, 0.2, 0.1, 0.3, 0.4.
-    assert_eq!(rank("attention", &[Tensor::TextAttention]), [0, 4, 3, 1]);
-    assert_eq!(rank("last-token", &[Tensor::TextAttention]), [4, 3, 1, 2]);
-    assert_eq!(rank("one", &[Tensor::Relevance]), [0, 1, 2, 3]);
+    assert_eq!(rank("attention", &[Signal::TextAttention]), [0, 4, 3, 1]);
+    assert_eq!(rank("last-token", &[Signal::TextAttention]), [4, 3, 1, 2]);
+    assert_eq!(rank("one", &[Signal::Relevance]), [0, 1, 2, 3]);
     // The text points up: upright tokens first; the complement turns it round.
-    assert_eq!(rank("text-similarity", &[Tensor::Text]), [1, 4, 2, 0]);
-    assert_eq!(rank("inverse-text-similarity", &[Tensor::Text]), [0, 3, 2, 1]);
+    assert_eq!(rank("text-similarity", &[Signal::Text]), [1, 4, 2, 0]);
+    assert_eq!(rank("inverse-text-similarity", &[Signal::Text]), [0, 3, 2, 1]);
 }
 
 #[test]
@@ -104,12 +104,12 @@ fn missing_signals_are_named() {
         (("relevance", "text-similarity"), None, "text"),
         (("relevance", "text-similarity"), Some(wide), "width"),
     ] {
-        let mut inputs = Inputs::new().with(Tensor::Features, features);
+        let mut inputs = Inputs::new().with(Signal::Features, features);
         if let Some(text) = extra {
-            inputs = inputs.with(Tensor::Text, text);
+            inputs = inputs.with(Signal::Text, text);
         }
         let pair = (set.0.to_string(), set.1.to_string());
-        let selector = by_name("mico", Settings::new([pair])).unwrap();
+        let selector = selector_by_name("mico", Settings::new([pair])).unwrap();
         let error = select(&*selector, &inputs, 2, &Options::default()).unwrap_err();
         assert!(error.to_string().contains(word), "{error}");
     }

@@ -1,19 +1,46 @@
-//! ApET: the tokens a few others reconstruct worst.
+//! ApET: the tokens a few others reconstruct worst, before the decoder and in its middle.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::nearest;
+use super::{Method, nearest};
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Dense, dot, squared_distance};
+use crate::pruner::accounting::{SecondStage, three_halves};
+use crate::pruner::quotas::{check_budget, quotas};
+use crate::pruner::{
+    FeatureSpace, ModelTraits, Plan, PlanRequest, PositionRule, Pruner, Quota, Refinement,
+    SelectionSize, Signals, Stage1Plan, Stage1View, Stage2View,
+};
 use crate::rank::{best, top};
 use crate::selection::{Merge, Replacement, Selection};
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
 
+pub(super) const METHOD: Method = Method {
+    name: "apet",
+    about: "tokens a low-rank reconstruction misses most, with merging, before and in mid-decoder (ApET)",
+    selector: Some(|settings| Ok(Box::new(Apet::from_settings(settings)?))),
+    pruner: Some(|settings| {
+        let default = Apet::default();
+        let basis = settings.count("basis", default.basis, BASES)?;
+        let start = settings.count("start", default.start, 0..=usize::MAX)?;
+        Ok(Arc::new(ApetPruner { basis, start }))
+    }),
+};
+
+/// Sizes of a basis that can be asked for.
+const BASES: std::ops::RangeInclusive<usize> = 1..=1 << 16;
 /// The authors' ridge of the least-squares fit.
 const RIDGE: f64 = 1e-5;
+/// In the authors' code for images of native resolution a slot is half basis vector, half what was
+/// there,
+const NATIVE_BLEND: f64 = 0.5;
+/// and the ridge inside the decoder is larger.
+const NATIVE_RIDGE: f64 = 0.1;
 
 /// Which basis vector goes into which slot: the vectors come in sampling order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,7 +59,7 @@ pub enum SlotOrder {
 /// A budget of at most `basis` keeps the worst reconstructed positions, all of them carrying
 /// basis vectors, and merges nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ApET {
+pub struct Apet {
     /// Size of the basis.
     pub basis: usize,
     /// The first basis token, an index inside each group. The authors draw it at random.
@@ -45,27 +72,23 @@ pub struct ApET {
     pub ridge: f64,
 }
 
-impl Default for ApET {
+impl Default for Apet {
     fn default() -> Self {
         Self { basis: 10, start: 0, slots: SlotOrder::Position, blend: 1.0, ridge: RIDGE }
     }
 }
 
-impl ApET {
-    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self::from_settings(settings, Self::default())?))
-    }
-
-    /// Reads `basis`, `start`, `slots`, `blend` and `ridge`; `default` where one is not given.
-    pub fn from_settings(settings: &mut Settings, default: Self) -> Result<Self> {
-        let mut slots = [("position", SlotOrder::Position), ("error", SlotOrder::Error)];
-        if default.slots == SlotOrder::Error {
-            slots.reverse();
-        }
+impl Apet {
+    /// Reads `basis`, `start`, `slots`, `blend` and `ridge`.
+    pub fn from_settings(settings: &mut Settings) -> Result<Self> {
+        let default = Self::default();
         Ok(Self {
-            basis: settings.count("basis", default.basis, 1..=1 << 16)?,
+            basis: settings.count("basis", default.basis, BASES)?,
             start: settings.count("start", default.start, 0..=usize::MAX)?,
-            slots: settings.choice("slots", &slots)?,
+            slots: settings.choice(
+                "slots",
+                &[("position", SlotOrder::Position), ("error", SlotOrder::Error)],
+            )?,
             blend: settings.float("blend", default.blend, 0.0..=1.0)?,
             ridge: settings.float("ridge", default.ridge, 1e-12..=1e6)?,
         })
@@ -89,14 +112,14 @@ impl ApET {
     }
 }
 
-impl Selector for ApET {
+impl Selector for Apet {
     fn name(&self) -> &'static str {
-        "apet"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        present.require(self.name(), &[Tensor::Features])?;
-        Ok(TensorSet::of(&[Tensor::Features]))
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        present.require(self.name(), &[Signal::Features])?;
+        Ok(SignalSet::of(&[Signal::Features]))
     }
 
     fn select(&self, tokens: &Tokens<'_>, budget: usize, _: &Context<'_>) -> Result<Selection> {
@@ -108,7 +131,7 @@ impl Selector for ApET {
                 accepted: format!("an index below the group's size of {n}"),
             });
         }
-        let features = tokens.rows(Tensor::Features)?.to_dense();
+        let features = tokens.rows(Signal::Features)?.to_dense();
         let basis = farthest_points(&features, self.start, self.basis.min(n));
         let order = top(&reconstruction_errors(&features, &basis, self.ridge), budget);
         let slots = basis.len().min(budget);
@@ -122,7 +145,7 @@ impl Selector for ApET {
         let mut selection = Selection::from_order(order);
         if !main.is_empty() {
             let members = nearest::others(n, &selection.kept);
-            let gram = nearest::pack(tokens, Tensor::Features)?;
+            let gram = nearest::pack(tokens, Signal::Features)?;
             let joins = nearest::by_cosine(&gram, &members, &main);
             let sources = nearest::collect(&members, &joins, main.len());
             let joined = main.into_iter().zip(sources).filter(|(_, s)| !s.is_empty());
@@ -195,5 +218,88 @@ fn solve(l: &[f64], b: &mut [f64]) {
     for i in (0..k).rev() {
         let inner: f64 = (i + 1..k).map(|t| l[t * k + i] * b[t]).sum();
         b[i] = (b[i] - inner) / l[i * k + i];
+    }
+}
+
+/// ApET in both stages: three halves of the budget before the decoder, the rest of the layer average
+/// after half of its blocks. It works on the tower's features where the projector takes them one by
+/// one, else on embeddings; what is left is renumbered after the cut.
+#[derive(Debug)]
+struct ApetPruner {
+    basis: usize,
+    start: usize,
+}
+
+impl ApetPruner {
+    fn rule(&self, model: &ModelTraits) -> Apet {
+        let Self { basis, start } = *self;
+        let blend = if model.native_resolution { NATIVE_BLEND } else { 1.0 };
+        Apet { basis, start, blend, ..Apet::default() }
+    }
+
+    /// The first stage, and how many tokens it leaves of the first crop it selects from.
+    fn first_stage(&self, request: &PlanRequest<'_>) -> Result<(Stage1Plan, Option<usize>)> {
+        let quotas = quotas(request, three_halves)?;
+        let sizes = request.images().iter().flat_map(|layout| layout.sizes());
+        if let Some(size) = sizes.min().filter(|&size| self.start >= size) {
+            let accepted = format!("an index below the smallest group's size of {size}");
+            return Err(Error::range("setting 'start'", self.start, accepted));
+        }
+        let first = quotas.iter().find_map(|quota| match quota {
+            Quota::Groups(counts) => counts.first().copied(),
+            _ => None,
+        });
+        let in_tower = request.model().projects_tokens;
+        let space = if in_tower { FeatureSpace::Tower } else { FeatureSpace::Projected };
+        let signals = Signals::of(space, &[Signal::Features]);
+        let mut stage1 = Stage1Plan::new(signals, quotas, request.images());
+        stage1.merge_in_tower = in_tower;
+        Ok((stage1, first))
+    }
+}
+
+impl Pruner for ApetPruner {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn refinement(&self) -> Refinement {
+        Refinement::Own
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        check_budget(request.budget)?;
+        let (stage1, first) = self.first_stage(request)?;
+        let (keeps_all, entering) = (stage1.keeps_all(), stage1.entering());
+        let positions = request.renumbered(PositionRule::Packed);
+        let plan = Plan::before_decoder(stage1).with_positions(positions);
+        if keeps_all {
+            return Ok(plan);
+        }
+        let second = SecondStage::new(self.name(), request, entering, first.unwrap_or(entering))?;
+        let signals = Signals::of(FeatureSpace::Residual, &[Signal::Features]);
+        Ok(plan.with_cuts(vec![second.cut(signals)]))
+    }
+
+    fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {
+        view.select(&self.rule(view.model), quota, 0)
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {
+        let ridge = if view.model.native_resolution { NATIVE_RIDGE } else { RIDGE };
+        // The basis begins at the same place; a shorter sequence may not have it.
+        let start = self.start.min(view.tokens().saturating_sub(1));
+        let rule = Apet { slots: SlotOrder::Error, ridge, start, ..self.rule(view.model) };
+        view.select(&rule, ask, 0)
+    }
+
+    fn stage1_flops(&self, size: &SelectionSize) -> f64 {
+        let basis = self.basis as f64;
+        // Distances to each basis token, the fit, and what it leaves.
+        (3.0 + 4.0) * basis * size.tokens * size.width + size.joins()
+    }
+
+    fn cut_flops(&self, size: &SelectionSize) -> f64 {
+        self.stage1_flops(size)
     }
 }

@@ -1,16 +1,26 @@
 //! CDPruner: a determinantal point process conditioned on the question.
 
-use super::kernel_budget;
+use std::sync::Arc;
+
+use super::Method;
 use crate::error::Result;
-use crate::gram::{Columns, Gram};
-use crate::inputs::{Inputs, Tensor, TensorSet};
+use crate::inputs::Inputs;
+use crate::kernel::Kernel;
 use crate::matrix::{Dense, Rows, dot, norm};
 use crate::progress::Done;
+use crate::pruner::{Plan, PlanRequest, Pruner, refused};
 use crate::rank::best;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
-use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
+
+pub(super) const METHOD: Method = Method {
+    name: "cdpruner",
+    about: "determinantal point process conditioned on the question; refused as a pruner, see why",
+    selector: Some(|_| Ok(Box::new(CdPruner))),
+    pruner: Some(|_| Ok(Arc::new(CdPrunerRefusal))),
+};
 
 /// The authors' offset of the lowest relevance.
 const MIN_RELEVANCE: f64 = 1e-6;
@@ -23,27 +33,21 @@ const MIN_RESIDUAL: f64 = 1e-12;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CdPruner;
 
-impl CdPruner {
-    pub(super) fn build(_: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self))
-    }
-}
-
 impl Selector for CdPruner {
     fn name(&self) -> &'static str {
-        "cdpruner"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        let needs = [Tensor::Features, Tensor::ClipImage, Tensor::ClipText];
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        let needs = [Signal::Features, Signal::ClipImage, Signal::ClipText];
         present.require(self.name(), &needs)?;
-        Ok(TensorSet::of(&needs))
+        Ok(SignalSet::of(&needs))
     }
 
     fn prepare(&self, inputs: &Inputs<'_>, n: usize) -> Result<Option<Vec<f64>>> {
         let tokens = Tokens::all(inputs, n, None);
-        let image = tokens.rows(Tensor::ClipImage)?;
-        let text = tokens.rows(Tensor::ClipText)?.to_dense();
+        let image = tokens.rows(Signal::ClipImage)?;
+        let text = tokens.rows(Signal::ClipText)?.to_dense();
         Ok(Some(relevance(&image, &text)))
     }
 
@@ -54,15 +58,13 @@ impl Selector for CdPruner {
         context: &Context<'_>,
     ) -> Result<Selection> {
         let relevance = tokens.shared().unwrap_or_default();
-        let features = tokens.rows(Tensor::Features)?;
         let n = tokens.len();
         let factors = budget.saturating_mul(n).saturating_mul(size_of::<f64>());
-        let memory = kernel_budget(&features, context.memory.saturating_sub(factors))?;
-        let gram = Gram::pack(&features);
-        let mut columns = Columns::new(&gram, &|_, _| {}, memory, &context.progress)?;
-        let mut residual: Vec<f64> = (0..n)
-            .map(|i| if gram.norms()[i] > 0.0 { relevance[i].powi(2) } else { 0.0 })
-            .collect();
+        let kernel = Kernel::beside(tokens, context, factors)?;
+        let mut columns = kernel.cosines()?;
+        let norms = kernel.gram.norms().iter().zip(&relevance);
+        let mut residual: Vec<f64> =
+            norms.map(|(&norm, r)| if norm > 0.0 { r.powi(2) } else { 0.0 }).collect();
         let mut taken = vec![false; n];
         let mut rows: Vec<f64> = Vec::with_capacity(budget * n);
         let mut order = Vec::with_capacity(budget);
@@ -120,5 +122,24 @@ fn relevance(image: &Rows<'_>, text: &Dense) -> Vec<f64> {
         raw.iter().map(|x| (x - min + MIN_RELEVANCE) / (max - min)).collect()
     } else {
         vec![1.0; raw.len()]
+    }
+}
+
+/// Says why there is no pruner: the rule conditions its choice on CLIP's own joint space of images and
+/// texts, the projection of patches into it and the text tower. Checkpoints of multimodal models carry
+/// neither, so the rule runs as a selector on tensors alone.
+#[derive(Debug)]
+struct CdPrunerRefusal;
+
+impl Pruner for CdPrunerRefusal {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn plan(&self, _: &PlanRequest<'_>) -> Result<Plan> {
+        let reason = "it reads CLIP's projections of patches and text, and no checkpoint of these \
+                      models has CLIP's text tower; `mico select --method cdpruner` takes them as \
+                      tensors clip_image and clip_text";
+        Err(refused(self.name(), reason))
     }
 }

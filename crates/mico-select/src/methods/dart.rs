@@ -1,14 +1,32 @@
-//! DART: tokens unlike a few pivots.
+//! DART: tokens unlike a few pivots, after an early block.
 
-use super::nearest;
+use std::sync::Arc;
+
+use super::fastv::BLOCK;
+use super::{Method, nearest};
 use crate::error::Result;
-use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Rows, dot, norm};
+use crate::pruner::accounting::early_cut;
+use crate::pruner::quotas::check_budget;
+use crate::pruner::{
+    FeatureSpace, Plan, PlanRequest, Pruner, Refinement, SelectionSize, Signals, Stage2View,
+};
 use crate::rank::{top, top_of};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
+
+pub(super) const METHOD: Method = Method {
+    name: "dart",
+    about: "tokens least like pivot tokens, after block 2 (DART)",
+    selector: Some(|settings| Ok(Box::new(Dart::from_settings(settings)?))),
+    pruner: Some(|settings| {
+        let layer = settings.number("layer", 1..=1 << 16)?;
+        Ok(Arc::new(DartPruner { rule: Dart::from_settings(settings)?, layer }))
+    }),
+};
 
 /// DART's rule: pivots with the largest L1 norm of their keys, visual ones and (where `text` and
 /// `text_keys` are given) text ones; each pivot in turn takes an equal share of the visual tokens
@@ -29,10 +47,6 @@ impl Default for Dart {
 }
 
 impl Dart {
-    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self::from_settings(settings)?))
-    }
-
     /// Reads `visual_pivots` and `text_pivots`.
     pub fn from_settings(settings: &mut Settings) -> Result<Self> {
         let default = Self::default();
@@ -45,28 +59,28 @@ impl Dart {
 
 impl Selector for Dart {
     fn name(&self) -> &'static str {
-        "dart"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        let needs = [Tensor::Features, Tensor::Keys];
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        let needs = [Signal::Features, Signal::Keys];
         present.require(self.name(), &needs)?;
-        let mut read = TensorSet::of(&needs);
-        if present.has(Tensor::TextKeys) && self.text_pivots > 0 {
-            present.require(self.name(), &[Tensor::Text])?;
-            read = read.with(Tensor::TextKeys).with(Tensor::Text);
+        let mut read = SignalSet::of(&needs);
+        if present.has(Signal::TextKeys) && self.text_pivots > 0 {
+            present.require(self.name(), &[Signal::Text])?;
+            read = read.with(Signal::TextKeys).with(Signal::Text);
         }
         Ok(read)
     }
 
     fn select(&self, tokens: &Tokens<'_>, budget: usize, _: &Context<'_>) -> Result<Selection> {
-        let features = tokens.rows(Tensor::Features)?;
-        let mut order = top(&l1_norms(&tokens.rows(Tensor::Keys)?), self.visual_pivots.min(budget));
+        let features = tokens.rows(Signal::Features)?;
+        let mut order = top(&l1_norms(&tokens.rows(Signal::Keys)?), self.visual_pivots.min(budget));
         let mut pivots: Vec<Vec<f32>> = order.iter().map(|&i| copy(&features, i)).collect();
-        if tokens.has(Tensor::TextKeys) && self.text_pivots > 0 {
-            let text = tokens.rows(Tensor::Text)?;
-            crate::inputs::same_width(Tensor::Text, &text, &features)?;
-            let ranked = top(&l1_norms(&tokens.rows(Tensor::TextKeys)?), self.text_pivots);
+        if tokens.has(Signal::TextKeys) && self.text_pivots > 0 {
+            let text = tokens.rows(Signal::Text)?;
+            crate::inputs::same_width(Signal::Text, &text, &features)?;
+            let ranked = top(&l1_norms(&tokens.rows(Signal::TextKeys)?), self.text_pivots);
             pivots.extend(ranked.into_iter().map(|t| copy(&text, t)));
         }
         let wanted = budget - order.len();
@@ -97,4 +111,40 @@ fn copy(rows: &Rows<'_>, i: usize) -> Vec<f32> {
 fn l1_norms(rows: &Rows<'_>) -> Vec<f64> {
     let sum = |i| copy(rows, i).iter().map(|&x| f64::from(x.abs())).sum();
     (0..rows.len()).map(sum).collect()
+}
+
+/// DART inside a decoder. Pivots are the visual tokens, and those of the text behind the image, that
+/// have the largest keys of the block; likeness is that of its output behind the decoder's final norm.
+/// Tokens keep their positions.
+#[derive(Debug)]
+struct DartPruner {
+    rule: Dart,
+    /// Blocks that see everything, in place of the authors' two.
+    layer: Option<usize>,
+}
+
+impl Pruner for DartPruner {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn refinement(&self) -> Refinement {
+        Refinement::Own
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        check_budget(request.budget)?;
+        let names = [Signal::Features, Signal::Keys, Signal::Text, Signal::TextKeys];
+        let signals = Signals::of(FeatureSpace::Normed, &names);
+        early_cut(self.name(), request, BLOCK, self.layer, signals)
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {
+        view.select(&self.rule, ask, 0)
+    }
+
+    fn cut_flops(&self, size: &SelectionSize) -> f64 {
+        let pivots = (self.rule.visual_pivots + self.rule.text_pivots) as f64;
+        2.0 * pivots * size.tokens * size.width
+    }
 }

@@ -2,16 +2,36 @@
 
 use rayon::prelude::*;
 
-use super::kernel_budget;
+use super::Method;
 use crate::error::Result;
-use crate::gram::{Columns, Gram};
-use crate::inputs::{Tensor, TensorSet};
+use crate::gram::Columns;
+use crate::kernel::Kernel;
 use crate::progress::Done;
+use crate::pruner::quotas::Competition;
+use crate::pruner::single_stage::SingleStage;
+use crate::pruner::{FeatureSpace, SelectionSize, Signals};
 use crate::rank::best;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
-use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
+
+/// The pruner works on embeddings, those of all crops together unless `scope` says otherwise.
+pub(super) const METHOD: Method = Method {
+    name: "divprune",
+    about: "embeddings far from one another (max-min cosine distance), before the decoder",
+    selector: Some(|_| Ok(Box::new(DivPrune))),
+    pruner: Some(|settings| {
+        let competition = Competition::from_settings(settings)?;
+        let signals = Signals::of(FeatureSpace::Projected, &[Signal::Features]);
+        Ok(SingleStage { selector: Box::new(DivPrune), signals, competition, flops }.shared())
+    }),
+};
+
+/// As published, each pick takes the minimum over all tokens taken before it.
+fn flops(size: &SelectionSize) -> f64 {
+    size.similarities() + size.tokens * size.kept * size.kept / 2.0
+}
 
 /// DivPrune's rule: start with the token whose nearest neighbour is farthest, then always take
 /// the token farthest from all taken ones, by cosine distance.
@@ -20,20 +40,14 @@ use crate::tokens::Tokens;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DivPrune;
 
-impl DivPrune {
-    pub(super) fn build(_: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self))
-    }
-}
-
 impl Selector for DivPrune {
     fn name(&self) -> &'static str {
-        "divprune"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        present.require(self.name(), &[Tensor::Features])?;
-        Ok(TensorSet::of(&[Tensor::Features]))
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        present.require(self.name(), &[Signal::Features])?;
+        Ok(SignalSet::of(&[Signal::Features]))
     }
 
     fn select(
@@ -42,10 +56,8 @@ impl Selector for DivPrune {
         budget: usize,
         context: &Context<'_>,
     ) -> Result<Selection> {
-        let features = tokens.rows(Tensor::Features)?;
-        let memory = kernel_budget(&features, context.memory)?;
-        let gram = Gram::pack(&features);
-        let mut columns = Columns::new(&gram, &|_, _| {}, memory, &context.progress)?;
+        let kernel = Kernel::of(tokens, context)?;
+        let mut columns = kernel.cosines()?;
         let n = tokens.len();
         let isolation = isolation(&mut columns);
         let mut distance = vec![f32::INFINITY; n];

@@ -1,17 +1,42 @@
-//! HoloV: quotas for runs of the token sequence, attention inside each run.
+//! HoloV: quotas for runs of the token sequence, filled by attention, before the decoder.
+
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
+use super::Method;
 use crate::error::Result;
 use crate::gram::Gram;
-use crate::inputs::{Tensor, TensorSet};
 use crate::matrix::{Matrix, Rows};
+use crate::pruner::quotas::{Competition, check_budget};
+use crate::pruner::{
+    Count, FeatureSpace, Plan, PlanRequest, PositionRule, Pruner, Quota, SelectionSize, Signals,
+    Stage1Plan, Stage1View,
+};
 use crate::rank::{argsort, top_of};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
 
+pub(super) const METHOD: Method = Method {
+    name: "holov",
+    about: "quotas for runs of tokens, attention inside, before the decoder",
+    selector: Some(|settings| {
+        let runs = settings.count("runs", HoloV::default().runs, RUN_LIMITS)?;
+        Ok(Box::new(HoloV { runs, surplus: Surplus::from_settings(settings)? }))
+    }),
+    pruner: Some(|settings| {
+        let competition = Competition::from_settings(settings)?;
+        let runs = settings.number("runs", RUN_LIMITS)?;
+        let surplus = Surplus::from_settings(settings)?;
+        Ok(Arc::new(HoloVPruner { runs, surplus, competition }))
+    }),
+};
+
+/// Numbers of runs that can be asked for.
+const RUN_LIMITS: std::ops::RangeInclusive<usize> = 1..=1 << 20;
 /// Guard of the authors' divisions.
 const EPS: f64 = 1e-6;
 /// Their scale of the attention and weight of the variance.
@@ -26,6 +51,13 @@ pub enum Surplus {
     Drop,
     /// It goes to the runs with room, best first.
     Redistribute,
+}
+
+impl Surplus {
+    /// Reads `surplus`.
+    fn from_settings(settings: &mut Settings) -> Result<Self> {
+        settings.choice("surplus", &[("drop", Self::Drop), ("redistribute", Self::Redistribute)])
+    }
 }
 
 /// HoloV's rule: `runs` contiguous stretches of the raster sequence, each with a quota by its
@@ -45,37 +77,24 @@ impl Default for HoloV {
     }
 }
 
-impl HoloV {
-    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        let runs = settings.count("runs", Self::default().runs, 1..=1 << 20)?;
-        Ok(Box::new(Self { runs, surplus: Self::read_surplus(settings)? }))
-    }
-
-    /// Reads `surplus`.
-    pub fn read_surplus(settings: &mut Settings) -> Result<Surplus> {
-        let words = [("drop", Surplus::Drop), ("redistribute", Surplus::Redistribute)];
-        settings.choice("surplus", &words)
-    }
-}
-
 impl Selector for HoloV {
     fn name(&self) -> &'static str {
-        "holov"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        let needs = [Tensor::Features, Tensor::Reliability];
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        let needs = [Signal::Features, Signal::Reliability];
         present.require(self.name(), &needs)?;
-        Ok(TensorSet::of(&needs))
+        Ok(SignalSet::of(&needs))
     }
 
-    fn nonnegative(&self) -> TensorSet {
-        TensorSet::of(&[Tensor::Reliability])
+    fn nonnegative(&self) -> SignalSet {
+        SignalSet::of(&[Signal::Reliability])
     }
 
     fn select(&self, tokens: &Tokens<'_>, budget: usize, _: &Context<'_>) -> Result<Selection> {
-        let features = tokens.rows(Tensor::Features)?;
-        let attention = tokens.vector(Tensor::Reliability)?;
+        let features = tokens.rows(Signal::Features)?;
+        let attention = tokens.vector(Signal::Reliability)?;
         let runs = split(tokens.len(), self.runs);
         let scores: Vec<f64> = runs
             .par_iter()
@@ -169,4 +188,65 @@ fn similarity_variance(features: &Rows<'_>, run: std::ops::Range<usize>) -> Resu
         (0..n).map(|j| (similarity(j) - mean).powi(2)).sum::<f64>() * spread
     };
     Ok((0..n).map(variance).sum::<f64>() / n as f64)
+}
+
+/// HoloV before a decoder, on the embeddings of all crops together unless `scope` says otherwise. For
+/// images of native resolution the number of runs grows with the share of tokens that go, as in the
+/// authors' code for them: `max(1, 16 N / (9 B))`.
+#[derive(Debug)]
+struct HoloVPruner {
+    runs: Option<usize>,
+    surplus: Surplus,
+    competition: Competition,
+}
+
+impl HoloVPruner {
+    fn runs(&self, view: &Stage1View<'_>, quota: &Quota) -> usize {
+        let tokens = view.layout.len();
+        let rule = || {
+            if view.model.native_resolution {
+                (1024 * tokens / (576 * quota.asked(tokens).max(1))).max(1)
+            } else {
+                HoloV::default().runs
+            }
+        };
+        self.runs.unwrap_or_else(rule)
+    }
+
+    /// Quota that a run is too short for is filled with empty tokens by the authors, which have no
+    /// position here.
+    fn leaves(&self, quota: &Quota, asked: Count) -> Count {
+        match (self.surplus, quota) {
+            (Surplus::Redistribute, _) | (_, Quota::Everything) => asked,
+            (Surplus::Drop, _) => Count::AtMost(asked.most()),
+        }
+    }
+}
+
+impl Pruner for HoloVPruner {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        check_budget(request.budget)?;
+        let names = [Signal::Features, Signal::Reliability];
+        let signals = Signals::of(FeatureSpace::Projected, &names);
+        let quotas = self.competition.quotas(request)?;
+        let mut stage1 = Stage1Plan::new(signals, quotas, request.images());
+        for (count, quota) in stage1.leaves.iter_mut().zip(&stage1.quotas) {
+            *count = self.leaves(quota, *count);
+        }
+        let positions = request.renumbered(PositionRule::Compact);
+        Ok(Plan::before_decoder(stage1).with_positions(positions))
+    }
+
+    fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {
+        let rule = HoloV { runs: self.runs(view, quota), surplus: self.surplus };
+        view.select(&rule, quota, 0)
+    }
+
+    fn stage1_flops(&self, size: &SelectionSize) -> f64 {
+        size.similarities() / self.runs.unwrap_or(HoloV::default().runs) as f64
+    }
 }

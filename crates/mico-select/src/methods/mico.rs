@@ -1,17 +1,35 @@
-//! MiCo: greedy maximisation of weighted coverage.
+//! MiCo: greedy maximization of weighted coverage, before the decoder and again after block K.
 
-use super::{kernel_budget, positive_kernel, positive_sums};
+use std::sync::Arc;
+
+use super::random::STRIDE;
+use super::{Method, Random};
 use crate::coverage::Coverage;
 use crate::covering::KernelCoverage;
 use crate::error::Result;
-use crate::gram::Gram;
-use crate::inputs::{Tensor, TensorSet};
+use crate::inputs::Inputs;
+use crate::kernel::Kernel;
+use crate::matrix::Matrix;
 use crate::proxies::{Information, Proxies, Relevance, Reliability, norms, similarity_to_mean};
+use crate::pruner::accounting::check_block;
+use crate::pruner::quotas::{check_budget, two_stages};
+use crate::pruner::{
+    Cut, FeatureSpace, Plan, PlanRequest, Pruner, Quota, Refinement, SelectionSize, Signals,
+    Stage1Plan, Stage1View, Stage2View, TextAttention,
+};
 use crate::rank::top;
 use crate::selection::Selection;
-use crate::selector::{Context, Selector};
+use crate::selector::{Context, Options, Selector, select};
 use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
+
+pub(super) const METHOD: Method = Method {
+    name: "mico",
+    about: "weighted coverage, greedy, in two stages (MiCo)",
+    selector: Some(|settings| Ok(Box::new(Mico::from_settings(settings)?))),
+    pruner: Some(|settings| Ok(Arc::new(MicoPruner::from_settings(settings)?))),
+};
 
 /// The coverage term, and its substitutes from the ablations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,10 +53,6 @@ pub struct Mico {
 }
 
 impl Mico {
-    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self::from_settings(settings)?))
-    }
-
     /// Reads the settings `information`, `reliability`, `relevance` and `coverage`.
     pub fn from_settings(settings: &mut Settings) -> Result<Self> {
         let information = settings.choice(
@@ -88,14 +102,11 @@ impl Mico {
         budget: usize,
         context: &Context<'_>,
     ) -> Result<Selection> {
-        let features = tokens.rows(Tensor::Features)?;
-        let memory = kernel_budget(&features, context.memory)?;
-        let start = std::time::Instant::now();
-        let gram = Gram::pack(&features);
-        let packing = start.elapsed();
-        let weights = self.proxies.weights(tokens, &features, gram.norms())?;
-        let (columns, sketch) = positive_kernel(&gram, memory, &context.progress)?;
-        let column_sums = |weights: &[f64]| positive_sums(&gram, weights);
+        let features = tokens.rows(Signal::Features)?;
+        let kernel = Kernel::of(tokens, context)?;
+        let weights = self.proxies.weights(tokens, &features, kernel.gram.norms())?;
+        let (columns, sketch) = kernel.positive()?;
+        let column_sums = |weights: &[f64]| kernel.positive_sums(weights);
         let objective = KernelCoverage {
             columns,
             state: Coverage::new(weights),
@@ -104,33 +115,31 @@ impl Mico {
             factors: None,
             side: None,
         };
-        let mut selection = objective.select(budget, context);
-        selection.seconds.kernel += packing.as_secs_f64();
-        Ok(selection)
+        Ok(objective.select(budget, context))
     }
 }
 
 impl Selector for Mico {
     fn name(&self) -> &'static str {
-        "mico"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
         let mut read = self.proxies.reads(present)?;
-        let explicit = read.has(Tensor::Weights);
+        let explicit = read.has(Signal::Weights);
         if !(explicit && self.coverage == CoverageTerm::Off) {
-            present.require(self.name(), &[Tensor::Features])?;
-            read = read.with(Tensor::Features);
+            present.require(self.name(), &[Signal::Features])?;
+            read = read.with(Signal::Features);
         }
         Ok(read)
     }
 
-    fn nonnegative(&self) -> TensorSet {
-        TensorSet::of(&[
-            Tensor::Weights,
-            Tensor::Reliability,
-            Tensor::Relevance,
-            Tensor::TextAttention,
+    fn nonnegative(&self) -> SignalSet {
+        SignalSet::of(&[
+            Signal::Weights,
+            Signal::Reliability,
+            Signal::Relevance,
+            Signal::TextAttention,
         ])
     }
 
@@ -143,10 +152,10 @@ impl Selector for Mico {
         if self.coverage == CoverageTerm::CosineMax {
             return self.cover(tokens, budget, context);
         }
-        if self.coverage == CoverageTerm::Off && tokens.has(Tensor::Weights) {
-            return Ok(Selection::from_order(top(&tokens.vector(Tensor::Weights)?, budget)));
+        if self.coverage == CoverageTerm::Off && tokens.has(Signal::Weights) {
+            return Ok(Selection::from_order(top(&tokens.vector(Signal::Weights)?, budget)));
         }
-        let features = tokens.rows(Tensor::Features)?;
+        let features = tokens.rows(Signal::Features)?;
         let mut scores = self.proxies.weights(tokens, &features, &norms(&features))?;
         if self.coverage == CoverageTerm::VisualMean {
             let similarity = similarity_to_mean(&features);
@@ -157,5 +166,146 @@ impl Selector for Mico {
 
     fn select_all(&self, tokens: &Tokens<'_>, context: &Context<'_>) -> Result<Selection> {
         self.select(tokens, tokens.len(), context)
+    }
+}
+
+/// MiCo in both stages: Stage 1 weighs tokens by norm and reliability, Stage 2 by norm and relevance;
+/// both keep the tokens that cover the weighted rest best. The factors can be exchanged for those of the
+/// ablations. Tokens keep their positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct MicoPruner {
+    /// The weights' factors: reliability counts in Stage 1, relevance in Stage 2.
+    pub proxies: Proxies,
+    /// How kept tokens speak for dropped ones.
+    pub coverage: CoverageTerm,
+    /// What a stage does whose tokens are all worth the same and stand for nobody else.
+    pub idle: Idle,
+}
+
+/// What a stage without any component does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Idle {
+    /// Keeps the first tokens, as equal scores do.
+    #[default]
+    First,
+    /// Draws tokens without replacement.
+    Random {
+        /// Where the draw begins.
+        seed: u64,
+    },
+}
+
+impl MicoPruner {
+    /// Reads `information`, `reliability`, `relevance`, `coverage` and `idle` with its `seed`.
+    pub(super) fn from_settings(settings: &mut Settings) -> Result<Self> {
+        let Mico { proxies, coverage } = Mico::from_settings(settings)?;
+        let random = settings.choice("idle", &[("first", false), ("random", true)])?;
+        let idle = if random {
+            Idle::Random { seed: settings.number("seed", 0..=u64::MAX)?.unwrap_or(0) }
+        } else {
+            Idle::First
+        };
+        Ok(Self { proxies, coverage, idle })
+    }
+
+    /// The draw of a stage that has nothing to choose by; `None` if it has, or keeps the first.
+    fn draw(&self, proxies: Proxies, stage: u64) -> Option<u64> {
+        let Idle::Random { seed } = self.idle else { return None };
+        let idle = self.coverage == CoverageTerm::Off
+            && proxies.information == Information::One
+            && proxies.reliability == Reliability::One
+            && proxies.relevance == Relevance::One;
+        idle.then(|| seed ^ stage.wrapping_mul(STRIDE))
+    }
+
+    pub(super) fn stage1_signals(&self) -> Signals {
+        let features = Signals::of(FeatureSpace::Tower, &[Signal::Features]);
+        match self.proxies.reliability {
+            Reliability::IfGiven | Reliability::Attention => features.with(Signal::Reliability),
+            Reliability::GlobalSimilarity | Reliability::One => features,
+        }
+    }
+
+    fn stage2_signals(&self, request: &PlanRequest<'_>) -> Signals {
+        let features = Signals::of(FeatureSpace::Residual, &[Signal::Features]);
+        match self.proxies.relevance {
+            Relevance::IfGiven | Relevance::Attention => {
+                features.with_attention(TextAttention::Mean(request.context.normalization))
+            }
+            Relevance::LastToken => features.with_attention(TextAttention::LastToken),
+            Relevance::TextSimilarity | Relevance::InverseTextSimilarity => {
+                features.with(Signal::Text)
+            }
+            Relevance::One => features,
+        }
+    }
+
+    /// The selector of one stage: the other stage's factor is 1.
+    fn selector(&self, proxies: Proxies) -> Mico {
+        Mico { proxies, coverage: self.coverage }
+    }
+}
+
+impl Pruner for MicoPruner {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn refinement(&self) -> Refinement {
+        Refinement::Model
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        check_budget(request.budget)?;
+        let (mut quotas, mut keep) = (Vec::new(), 0);
+        for layout in request.images() {
+            if let Some(schedule) = two_stages(request, layout)? {
+                quotas.push(Quota::Groups(schedule.pool));
+                keep += schedule.keep;
+            } else {
+                quotas.push(Quota::Everything);
+                keep += layout.len();
+            }
+        }
+        let block = request.context.policy.refine_layer;
+        check_block(request.layers(), block)?;
+        let cut = Cut::new(block, keep, self.stage2_signals(request));
+        let stage1 = Stage1Plan::new(self.stage1_signals(), quotas, request.images());
+        Ok(Plan::before_decoder(stage1).with_cuts(vec![cut]))
+    }
+
+    fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {
+        let proxies = Proxies { relevance: Relevance::One, ..self.proxies };
+        match self.draw(proxies, view.image as u64) {
+            Some(seed) => view.select(&Random, quota, seed),
+            None => view.select(&self.selector(proxies), quota, 0),
+        }
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
+        let proxies = Proxies { reliability: Reliability::One, ..self.proxies };
+        if let Some(seed) = self.draw(proxies, u64::MAX) {
+            return view.select(&Random, keep, seed);
+        }
+        let selector = self.selector(proxies);
+        if self.proxies.relevance != Relevance::LastToken {
+            return view.select(&selector, keep, 0);
+        }
+        // The one row there is was observed as a value per token.
+        let row = view.observed.vector(Signal::Relevance)?;
+        let mut inputs =
+            Inputs::new().with(Signal::TextAttention, Matrix::from_f32(&row, 1, row.len())?);
+        if let Some(features) = view.observed.inputs().get(Signal::Features) {
+            inputs = inputs.with(Signal::Features, features);
+        }
+        select(&selector, &inputs, keep, &Options::default())
+    }
+
+    fn stage1_flops(&self, size: &SelectionSize) -> f64 {
+        size.similarities() + size.greedy()
+    }
+
+    fn cut_flops(&self, size: &SelectionSize) -> f64 {
+        size.similarities() + size.greedy()
     }
 }

@@ -1,21 +1,53 @@
-//! MMTok: coverage of the question's words and of the image by one set of tokens.
+//! MMTok: coverage of the question's words and of the image by one set of tokens, before the decoder.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
 
 use rayon::prelude::*;
 
-use super::kernel_budget;
+use super::Method;
 use crate::coverage::Coverage;
 use crate::covering::{KernelCoverage, Side};
 use crate::error::Result;
-use crate::gram::{Columns, Gram};
-use crate::inputs::{Tensor, TensorSet};
+use crate::kernel::Kernel;
 use crate::matrix::{Dense, Rows, dot, norm};
+use crate::pruner::quotas::{check_budget, single_stage};
+use crate::pruner::{
+    FeatureSpace, ModelTraits, Plan, PlanRequest, PositionRule, Pruner, Quota, SelectionSize,
+    Signals, Stage1Plan, Stage1View,
+};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
-use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
 
-/// Temperatures below this would overflow `exp(1/tau)`.
-const MIN_TAU: f64 = 0.002;
+pub(super) const METHOD: Method = Method {
+    name: "mmtok",
+    about: "coverage of the question and the image, before the decoder (MMTok)",
+    selector: Some(|settings| {
+        let default = MmTok::default();
+        Ok(Box::new(MmTok {
+            alpha: settings.float("alpha", default.alpha, ALPHAS)?,
+            tau_t: settings.float("tau_t", default.tau_t, TEMPERATURES)?,
+            tau_v: settings.float("tau_v", default.tau_v, TEMPERATURES)?,
+        }))
+    }),
+    pruner: Some(|settings| {
+        let default = MmTok::default();
+        Ok(Arc::new(MmTokPruner {
+            alpha: settings.float("alpha", default.alpha, ALPHAS)?,
+            tau_t: settings.number("tau_t", TEMPERATURES)?,
+            tau_v: settings.float("tau_v", default.tau_v, TEMPERATURES)?,
+        }))
+    }),
+};
+
+/// Weights of the image rows that can be used.
+const ALPHAS: RangeInclusive<f64> = 0.0..=1e6;
+/// Temperatures that can be used: lower ones would overflow `exp(1/tau)`.
+const TEMPERATURES: RangeInclusive<f64> = 0.002..=1e6;
+/// The authors' temperature of the text rows for images of native resolution.
+const NATIVE_TAU_T: f64 = 0.01;
 /// The authors' guard of vector lengths.
 const MIN_NORM: f64 = 1e-8;
 
@@ -39,30 +71,16 @@ impl Default for MmTok {
     }
 }
 
-impl MmTok {
-    /// Temperatures that can be used.
-    pub const TEMPERATURES: std::ops::RangeInclusive<f64> = MIN_TAU..=1e6;
-
-    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        let default = Self::default();
-        Ok(Box::new(Self {
-            alpha: settings.float("alpha", default.alpha, 0.0..=1e6)?,
-            tau_t: settings.float("tau_t", default.tau_t, Self::TEMPERATURES)?,
-            tau_v: settings.float("tau_v", default.tau_v, Self::TEMPERATURES)?,
-        }))
-    }
-}
-
 impl Selector for MmTok {
     fn name(&self) -> &'static str {
-        "mmtok"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        let needs = [Tensor::Features, Tensor::Projected, Tensor::Text];
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        let needs = [Signal::Features, Signal::Projected, Signal::Text];
         present.require(self.name(), &needs)?;
-        let read = TensorSet::of(&needs);
-        Ok(if present.has(Tensor::Excluded) { read.with(Tensor::Excluded) } else { read })
+        let read = SignalSet::of(&needs);
+        Ok(if present.has(Signal::Excluded) { read.with(Signal::Excluded) } else { read })
     }
 
     fn select(
@@ -71,9 +89,8 @@ impl Selector for MmTok {
         budget: usize,
         context: &Context<'_>,
     ) -> Result<Selection> {
-        let features = tokens.rows(Tensor::Features)?;
-        let memory = kernel_budget(&features, context.memory)?;
-        let gram = Gram::pack(&features);
+        let kernel = Kernel::of(tokens, context)?;
+        let gram = &kernel.gram;
         let n = tokens.len();
         let exponential = |cosine: f32| (f64::from(cosine) / self.tau_v).exp();
         let totals = gram.weighted_sums(&vec![1.0; n], exponential);
@@ -84,11 +101,11 @@ impl Selector for MmTok {
             }
         };
         let column_sums = |_: &[f64]| gram.weighted_sums(&scales, exponential);
-        let text = self.text_rows(&tokens.rows(Tensor::Projected)?, &tokens.rows(Tensor::Text)?);
-        let excluded = tokens.has(Tensor::Excluded).then(|| tokens.vector(Tensor::Excluded));
+        let text = self.text_rows(&tokens.rows(Signal::Projected)?, &tokens.rows(Signal::Text)?);
+        let excluded = tokens.has(Signal::Excluded).then(|| tokens.vector(Signal::Excluded));
         let factors = excluded.transpose()?.map(|excluded| candidates(&excluded));
         let objective = KernelCoverage {
-            columns: Columns::new(&gram, &softmax, memory, &context.progress)?,
+            columns: kernel.mapped(&softmax)?,
             state: Coverage::new(vec![1.0; n]),
             column_sums: &column_sums,
             sketch: None,
@@ -128,5 +145,50 @@ impl MmTok {
             });
         }
         out
+    }
+}
+
+/// MMTok before a decoder, crop by crop. Tokens of a padded image that show padding alone are chosen
+/// last.
+#[derive(Debug)]
+struct MmTokPruner {
+    alpha: f64,
+    tau_t: Option<f64>,
+    tau_v: f64,
+}
+
+impl MmTokPruner {
+    fn rule(&self, model: &ModelTraits) -> MmTok {
+        let usual = if model.native_resolution { NATIVE_TAU_T } else { MmTok::default().tau_t };
+        let Self { alpha, tau_t, tau_v } = *self;
+        MmTok { alpha, tau_t: tau_t.unwrap_or(usual), tau_v }
+    }
+}
+
+impl Pruner for MmTokPruner {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        check_budget(request.budget)?;
+        let names = [Signal::Features, Signal::Projected, Signal::Text];
+        let mut signals = Signals::of(FeatureSpace::Tower, &names);
+        if request.model().pads_to_square {
+            signals = signals.with(Signal::Excluded);
+        }
+        let stage1 = Stage1Plan::new(signals, single_stage(request)?, request.images());
+        let positions = request.renumbered(PositionRule::Compact);
+        Ok(Plan::before_decoder(stage1).with_positions(positions))
+    }
+
+    fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {
+        view.select(&self.rule(view.model), quota, 0)
+    }
+
+    fn stage1_flops(&self, size: &SelectionSize) -> f64 {
+        let words = 2.0 * size.text * size.tokens * size.projected;
+        let greedy = 3.0 * size.tokens * (size.tokens + size.text) * size.kept;
+        size.similarities() + words + greedy
     }
 }

@@ -1,51 +1,52 @@
-//! Every selection rule, one file each, and the registry that finds them by name.
-
-#![allow(
-    clippy::unnecessary_wraps,
-    reason = "the registry's builders share one signature, settings or not"
-)]
+//! Every method, one file each: its selection rule, its pruner, and its entry in the registry.
+//!
+//! To add one, write its file with a `METHOD` and add a line to [`METHODS`].
 
 mod apet;
 mod cdpruner;
 mod dart;
+mod density_peaks;
 mod divprune;
 mod fastv;
 mod holov;
+mod index;
 mod mico;
+mod mico_s1;
 mod mmtok;
 mod nearest;
+mod none;
 mod prumerge;
 mod pyramiddrop;
+mod random;
 mod scope;
 mod sparsevlm;
-mod trivial;
 mod visionzip;
 mod vispruner;
 mod vscan;
 
-pub use apet::{ApET, SlotOrder};
+pub use apet::{Apet, SlotOrder};
 pub use cdpruner::CdPruner;
 pub use dart::Dart;
 pub use divprune::DivPrune;
 pub use fastv::FastV;
 pub use holov::{HoloV, Surplus};
-pub use mico::{CoverageTerm, Mico};
+pub use index::IndexOrder;
+pub use mico::{CoverageTerm, Idle, Mico, MicoPruner};
 pub use mmtok::MmTok;
+pub use none::NoPruning;
 pub use prumerge::{PruMerge, PruMergeCount};
 pub use pyramiddrop::PyramidDrop;
+pub use random::Random;
 pub use scope::Scope;
 pub use sparsevlm::SparseVlm;
-pub use trivial::{IndexOrder, Random};
 pub use visionzip::VisionZip;
 pub use vispruner::VisPruner;
 pub use vscan::{LocalRule, VScan};
 
-use std::time::Instant;
+use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::gram::{Columns, Gram, Sketch, least_memory, packed_bytes};
-use crate::matrix::Rows;
-use crate::progress::Progress;
+use crate::pruner::Pruner;
 use crate::selector::Selector;
 use crate::settings::Settings;
 
@@ -56,121 +57,94 @@ pub struct Method {
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
-    build: fn(&mut Settings) -> Result<Box<dyn Selector>>,
+    selector: Option<fn(&mut Settings) -> Result<Box<dyn Selector>>>,
+    pruner: Option<fn(&mut Settings) -> Result<Arc<dyn Pruner>>>,
+}
+
+impl Method {
+    /// Whether it is a rule that can be run on signals alone.
+    pub const fn is_selector(&self) -> bool {
+        self.selector.is_some()
+    }
+
+    /// Whether it can be run inside a model.
+    pub const fn is_pruner(&self) -> bool {
+        self.pruner.is_some()
+    }
 }
 
 /// Every method.
 pub const METHODS: &[Method] = &[
-    Method { name: "mico", about: "weighted coverage, greedy (MiCo)", build: Mico::build },
-    Method { name: "fastv", about: "attention of the last prompt token", build: FastV::build },
-    Method {
-        name: "sparsevlm",
-        about: "attention of rater words, density-peak merge of the rest",
-        build: SparseVlm::build,
-    },
-    Method {
-        name: "visionzip",
-        about: "dominant tokens by CLS attention, contextual merge by keys",
-        build: VisionZip::build,
-    },
-    Method { name: "divprune", about: "max-min cosine distance", build: DivPrune::build },
-    Method {
-        name: "vispruner",
-        about: "attention, then removal of near duplicates",
-        build: VisPruner::build,
-    },
-    Method { name: "holov", about: "quotas per run, attention inside", build: HoloV::build },
-    Method {
-        name: "vscan",
-        about: "shallow local and deep global attention, merge",
-        build: VScan::build,
-    },
-    Method { name: "mmtok", about: "coverage of text and image", build: MmTok::build },
-    Method { name: "apet", about: "error of a low-rank reconstruction, merge", build: ApET::build },
-    Method { name: "scope", about: "coverage gain times attention", build: Scope::build },
-    Method {
-        name: "cdpruner",
-        about: "determinantal point process conditioned on the question",
-        build: CdPruner::build,
-    },
-    Method {
-        name: "prumerge",
-        about: "attention outliers, merge of their neighbours",
-        build: PruMerge::build,
-    },
-    Method {
-        name: "prumerge+",
-        about: "attention outliers and a regular grid, merge",
-        build: PruMerge::build_plus,
-    },
-    Method {
-        name: "pyramiddrop",
-        about: "attention of the last prompt token, one stage",
-        build: PyramidDrop::build,
-    },
-    Method { name: "dart", about: "tokens least like pivot tokens", build: Dart::build },
-    Method { name: "random", about: "uniform without replacement", build: Random::build },
-    Method { name: "index", about: "the first tokens", build: IndexOrder::build },
+    mico::METHOD,
+    mico_s1::METHOD,
+    fastv::METHOD,
+    sparsevlm::METHOD,
+    visionzip::METHOD,
+    divprune::METHOD,
+    vispruner::METHOD,
+    holov::METHOD,
+    vscan::METHOD,
+    mmtok::METHOD,
+    apet::METHOD,
+    scope::METHOD,
+    prumerge::METHOD,
+    prumerge::PLUS,
+    pyramiddrop::METHOD,
+    dart::METHOD,
+    cdpruner::METHOD,
+    random::METHOD,
+    index::METHOD,
+    none::METHOD,
 ];
 
-/// The method called `name`, with its settings.
+/// The methods that are selection rules.
+pub fn selectors() -> impl Iterator<Item = &'static Method> {
+    METHODS.iter().filter(|method| method.is_selector())
+}
+
+/// The methods that can be run inside a model.
+pub fn pruners() -> impl Iterator<Item = &'static Method> {
+    METHODS.iter().filter(|method| method.is_pruner())
+}
+
+/// The selection rule of the method called `name`, with its settings.
 ///
 /// ```
-/// use mico_select::{Settings, methods::by_name};
+/// use mico_select::{Settings, methods::selector_by_name};
 /// let settings = Settings::new([("ratio".to_string(), "0.75".to_string())]);
-/// assert_eq!(by_name("vispruner", settings)?.name(), "vispruner");
-/// assert!(by_name("visprune", Settings::default()).is_err());
+/// assert_eq!(selector_by_name("vispruner", settings)?.name(), "vispruner");
+/// assert!(selector_by_name("visprune", Settings::default()).is_err());
 /// # Ok::<(), mico_select::Error>(())
 /// ```
-pub fn by_name(name: &str, mut settings: Settings) -> Result<Box<dyn Selector>> {
-    let Some(method) = METHODS.iter().find(|method| method.name == name) else {
-        let known: Vec<&str> = METHODS.iter().map(|method| method.name).collect();
+pub fn selector_by_name(name: &str, settings: Settings) -> Result<Box<dyn Selector>> {
+    build(name, settings, |method| method.selector)
+}
+
+/// The pruner of the method called `name`, with its settings.
+///
+/// ```
+/// use mico_select::{Settings, methods::pruner_by_name};
+/// assert_eq!(pruner_by_name("mico", Settings::default())?.name(), "mico");
+/// let error = pruner_by_name("mica", Settings::default()).unwrap_err();
+/// assert!(error.to_string().contains("mico-s1"));
+/// # Ok::<(), mico_select::Error>(())
+/// ```
+pub fn pruner_by_name(name: &str, settings: Settings) -> Result<Arc<dyn Pruner>> {
+    build(name, settings, |method| method.pruner)
+}
+
+/// What `part` of the method called `name` makes of its settings, all of which must be its own.
+fn build<T>(
+    name: &str,
+    mut settings: Settings,
+    part: impl Fn(&Method) -> Option<fn(&mut Settings) -> Result<T>>,
+) -> Result<T> {
+    let Some(make) = METHODS.iter().find(|method| method.name == name).and_then(&part) else {
+        let known = METHODS.iter().filter(|method| part(method).is_some());
+        let known: Vec<&str> = known.map(|method| method.name).collect();
         return Err(Error::UnknownMethod { name: name.into(), known: known.join(", ") });
     };
-    let selector = (method.build)(&mut settings)?;
+    let made = make(&mut settings)?;
     settings.finish(name)?;
-    Ok(selector)
-}
-
-/// What is left of the working memory for kernel columns once the features are packed.
-fn kernel_budget(features: &Rows<'_>, memory: usize) -> Result<usize> {
-    let packed = packed_bytes(features.len(), features.cols());
-    let least = least_memory(features.len());
-    memory
-        .checked_sub(packed)
-        .filter(|&left| left >= least)
-        .ok_or(Error::Memory { limit: memory, needed: packed.saturating_add(least) })
-}
-
-/// The kernel `[cos]₊`: all of it where it fits in `memory`, else some columns and a sketch.
-fn positive_kernel<'a>(
-    gram: &'a Gram,
-    memory: usize,
-    progress: &Progress<'_>,
-) -> Result<(Columns<'a>, Option<Sketch>)> {
-    let n = gram.len();
-    let whole = n.saturating_mul(n).saturating_mul(size_of::<f32>());
-    let left = memory.checked_sub(Sketch::bytes(n)).filter(|&left| left >= least_memory(n));
-    match left {
-        Some(left) if whole > memory => {
-            let start = Instant::now();
-            let sketch = Sketch::new(gram, progress);
-            let mut columns = Columns::new(gram, &positive, left, progress)?;
-            columns.add_spent(start.elapsed());
-            Ok((columns, Some(sketch)))
-        }
-        _ => Ok((Columns::new(gram, &positive, memory, progress)?, None)),
-    }
-}
-
-/// `[cos]₊`, in place.
-fn positive(_token: usize, column: &mut [f32]) {
-    for k in column {
-        *k = k.max(0.0);
-    }
-}
-
-/// `Σ_v weight_v [cos(v, i)]₊` of every token `i`.
-fn positive_sums(gram: &Gram, weights: &[f64]) -> Vec<f64> {
-    gram.weighted_sums(weights, |cosine| f64::from(cosine.max(0.0)))
+    Ok(made)
 }

@@ -1,8 +1,8 @@
 //! Handing dropped tokens to the kept token they resemble most.
 
 use crate::gram::Gram;
-use crate::inputs::Tensor;
 use crate::selection::Merge;
+use crate::signal::Signal;
 use crate::tokens::Tokens;
 
 /// Targets compared at once, to bound the memory of their columns.
@@ -47,7 +47,7 @@ pub(super) fn others(n: usize, kept: &[usize]) -> Vec<usize> {
     (0..n).filter(|&i| !is_kept[i]).collect()
 }
 
-/// Packs a tensor of the group for cosines.
-pub(super) fn pack(tokens: &Tokens<'_>, tensor: Tensor) -> crate::error::Result<Gram> {
-    Ok(Gram::pack(&tokens.rows(tensor)?))
+/// Packs a signal of the group for cosines.
+pub(super) fn pack(tokens: &Tokens<'_>, signal: Signal) -> crate::error::Result<Gram> {
+    Ok(Gram::pack(&tokens.rows(signal)?))
 }

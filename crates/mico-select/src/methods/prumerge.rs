@@ -1,13 +1,27 @@
 //! PruMerge and PruMerge+: attention outliers that take in their neighbours.
 
-use super::nearest;
+use super::{Method, nearest};
 use crate::error::Result;
-use crate::inputs::{Tensor, TensorSet};
 use crate::rank::{argsort, top};
 use crate::selection::{Merge, Selection};
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
+
+pub(super) const METHOD: Method = Method {
+    name: "prumerge",
+    about: "attention outliers, merge of their neighbours",
+    selector: Some(|settings| Ok(Box::new(PruMerge::from_settings(settings, false)?))),
+    pruner: None,
+};
+
+pub(super) const PLUS: Method = Method {
+    name: "prumerge+",
+    about: "attention outliers and a regular grid, merge",
+    selector: Some(|settings| Ok(Box::new(PruMerge::from_settings(settings, true)?))),
+    pruner: None,
+};
 
 /// Neighbours a kept token takes in.
 const NEIGHBOURS: usize = 32;
@@ -38,20 +52,12 @@ pub struct PruMerge {
 }
 
 impl PruMerge {
-    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        Self::with_grid(settings, false)
-    }
-
-    pub(super) fn build_plus(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        Self::with_grid(settings, true)
-    }
-
-    fn with_grid(settings: &mut Settings, grid: bool) -> Result<Box<dyn Selector>> {
+    fn from_settings(settings: &mut Settings, grid: bool) -> Result<Self> {
         let count = settings.choice(
             "count",
             &[("budget", PruMergeCount::Budget), ("adaptive", PruMergeCount::Adaptive)],
         )?;
-        Ok(Box::new(Self { count, grid }))
+        Ok(Self { count, grid })
     }
 
     /// The kept tokens: by falling attention, then the grid's.
@@ -90,23 +96,23 @@ impl PruMerge {
 
 impl Selector for PruMerge {
     fn name(&self) -> &'static str {
-        if self.grid { "prumerge+" } else { "prumerge" }
+        if self.grid { PLUS.name } else { METHOD.name }
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        let needs = [Tensor::Reliability, Tensor::Keys];
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        let needs = [Signal::Reliability, Signal::Keys];
         present.require(self.name(), &needs)?;
-        Ok(TensorSet::of(&needs))
+        Ok(SignalSet::of(&needs))
     }
 
-    fn nonnegative(&self) -> TensorSet {
-        TensorSet::of(&[Tensor::Reliability])
+    fn nonnegative(&self) -> SignalSet {
+        SignalSet::of(&[Signal::Reliability])
     }
 
     fn select(&self, tokens: &Tokens<'_>, budget: usize, _: &Context<'_>) -> Result<Selection> {
-        let attention = tokens.vector(Tensor::Reliability)?;
+        let attention = tokens.vector(Signal::Reliability)?;
         let mut selection = Selection::from_order(self.picks(&attention, budget));
-        let gram = nearest::pack(tokens, Tensor::Keys)?;
+        let gram = nearest::pack(tokens, Signal::Keys)?;
         for &target in &selection.kept {
             let mut likeness: Vec<f64> =
                 gram.columns(&[target]).into_iter().map(f64::from).collect();

@@ -1,33 +1,42 @@
-//! PyramidDrop: FastV's ranking, repeated at several decoder depths with shrinking shares.
+//! PyramidDrop: FastV's ranking after a quarter, half and three quarters of the decoder's blocks.
 
-use super::FastV;
-use crate::error::Result;
-use crate::inputs::TensorSet;
+use std::sync::Arc;
+
+use super::{FastV, Method};
+use crate::error::{Error, Result};
+use crate::pruner::accounting::{Totals, over, seen_by_all, several_cuts};
+use crate::pruner::{
+    Cut, Plan, PlanRequest, PositionRule, Pruner, Refinement, Signals, Stage2View, TextAttention,
+    refused,
+};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
-use crate::settings::Settings;
+use crate::signal::SignalSet;
 use crate::tokens::Tokens;
+
+pub(super) const METHOD: Method = Method {
+    name: "pyramiddrop",
+    about: "attention of the last prompt token, after three blocks (PyramidDrop)",
+    selector: Some(|_| Ok(Box::new(PyramidDrop::default()))),
+    pruner: Some(|_| Ok(Arc::new(PyramidDropPruner))),
+};
+
+/// The authors keep half of what is left at each cut.
+const AUTHORS_RATIO: f64 = 0.5;
+/// Halvings of the interval in which the ratio that meets a budget is looked for.
+const HALVINGS: usize = 40;
+const CUTS: usize = 3;
 
 /// One stage of PyramidDrop: the row of the last prompt token in the block after the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PyramidDrop(FastV);
 
-impl PyramidDrop {
-    /// The shares of the original tokens the authors keep after a quarter, a half and three
-    /// quarters of the decoder.
-    pub const SHARES: [f64; 3] = [0.5, 0.25, 0.125];
-
-    pub(super) fn build(_: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self::default()))
-    }
-}
-
 impl Selector for PyramidDrop {
     fn name(&self) -> &'static str {
-        "pyramiddrop"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
         self.0.reads(present)
     }
 
@@ -38,5 +47,107 @@ impl Selector for PyramidDrop {
         context: &Context<'_>,
     ) -> Result<Selection> {
         self.0.select(tokens, budget, context)
+    }
+}
+
+/// PyramidDrop inside a decoder. Each cut keeps the same share of what is left, chosen by the attention
+/// of the block that comes next; what is left is renumbered.
+#[derive(Debug)]
+struct PyramidDropPruner;
+
+/// Where tokens go, and how many there are.
+#[derive(Debug, Clone, Copy)]
+struct Pyramid {
+    layers: usize,
+    blocks: [usize; CUTS],
+    tokens: usize,
+}
+
+impl Pyramid {
+    /// Tokens after each cut.
+    fn counts(&self, ratio: f64) -> [usize; CUTS] {
+        let mut share = 1.0;
+        [(); CUTS].map(|()| {
+            share *= ratio;
+            ((share * self.tokens as f64) as usize).max(1)
+        })
+    }
+
+    /// The tokens each block sees, summed.
+    fn total(&self, counts: [usize; CUTS]) -> usize {
+        seen_by_all(self.layers, self.tokens, self.blocks.into_iter().zip(counts))
+    }
+
+    /// The largest ratio that stays within an average of `target` over all blocks.
+    fn ratio(&self, target: usize) -> f64 {
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..HALVINGS {
+            let middle = f64::midpoint(low, high);
+            let within = self.total(self.counts(middle)) <= target * self.layers;
+            *(if within { &mut low } else { &mut high }) = middle;
+        }
+        low
+    }
+
+    fn refusal(&self, request: &PlanRequest<'_>, target: usize, least: usize) -> Error {
+        let Self { layers, blocks, tokens } = *self;
+        let average = least as f64 / layers as f64;
+        let reason = format!(
+            "it cannot meet a layer average of {target} tokens{}: the first {} of {layers} blocks, \
+             which see all {tokens} tokens, and a single one in the others make an average of \
+             {average:.1}",
+            over(request),
+            blocks[0],
+        );
+        refused(METHOD.name, reason)
+    }
+}
+
+impl Pruner for PyramidDropPruner {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn refinement(&self) -> Refinement {
+        Refinement::Several
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        let Some(Totals { tokens, target }) = several_cuts(self.name(), request)? else {
+            return Ok(Plan::default());
+        };
+        let layers = request.layers();
+        let blocks = [layers / 4, layers / 2, layers * 3 / 4];
+        if blocks[0] == 0 {
+            let reason = format!("it cuts after three blocks, the decoder has {layers}");
+            return Err(refused(self.name(), reason));
+        }
+        let pyramid = Pyramid { layers, blocks, tokens };
+        let least = pyramid.total([1; CUTS]);
+        if !request.authors && least > target * layers {
+            return Err(pyramid.refusal(request, target, least));
+        }
+        let ratio = if request.authors { AUTHORS_RATIO } else { pyramid.ratio(target) };
+        let attention = TextAttention::NextLastToken { rotary: true, back: 0 };
+        let signals = Signals::attention_of(attention);
+        let cuts = blocks.into_iter().zip(pyramid.counts(ratio));
+        let cuts = cuts.map(|(block, keep)| Cut::new(block, keep, signals)).collect();
+        let positions = request.renumbered(PositionRule::Packed);
+        Ok(Plan::after_blocks(cuts).with_positions(positions))
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {
+        view.select(&PyramidDrop::default(), ask, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authors_average_is_15_of_32() {
+        let pyramid = Pyramid { layers: 32, blocks: [8, 16, 24], tokens: 576 };
+        assert_eq!(pyramid.total(pyramid.counts(AUTHORS_RATIO)), 32 * 576 * 15 / 32);
     }
 }

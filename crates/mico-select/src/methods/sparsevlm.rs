@@ -1,14 +1,28 @@
-//! SparseVLM: attention of the question's rater words, then a merge of the best dropped tokens.
+//! SparseVLM: attention of the question's rater words, after three blocks, the best of the rest merged.
 
-use super::nearest;
+use std::sync::Arc;
+
+use super::density_peaks::density_peaks;
+use super::{Method, nearest};
 use crate::error::{Error, Result};
-use crate::inputs::{Tensor, TensorSet};
-use crate::matrix::{Dense, squared_distance};
-use crate::rank::{best, top, top_of};
+use crate::matrix::Dense;
+use crate::pruner::accounting::{Totals, over, seen_by_all, several_cuts};
+use crate::pruner::{
+    Cut, FeatureSpace, Plan, PlanRequest, PositionRule, Pruner, Refinement, SelectionSize, Signals,
+    Stage2View, TextAttention, refused,
+};
+use crate::rank::{round_ratio, top, top_of};
 use crate::selection::{Merge, Selection};
 use crate::selector::{Context, Selector};
-use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
+
+pub(super) const METHOD: Method = Method {
+    name: "sparsevlm",
+    about: "attention of the question's rater words, after three blocks, density-peak merge of the rest (SparseVLM)",
+    selector: Some(|_| Ok(Box::new(SparseVlm))),
+    pruner: Some(|_| Ok(Arc::new(SparseVlmPruner))),
+};
 
 /// The authors' guard of a cluster mean's division.
 const MEAN_EPS: f64 = 1e-6;
@@ -20,10 +34,6 @@ const MEAN_EPS: f64 = 1e-6;
 pub struct SparseVlm;
 
 impl SparseVlm {
-    pub(super) fn build(_: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self))
-    }
-
     /// How many tokens are left of `tokens` when `budget` of them are kept by score: those and the
     /// centres of the clusters.
     ///
@@ -59,23 +69,23 @@ impl SparseVlm {
 
 impl Selector for SparseVlm {
     fn name(&self) -> &'static str {
-        "sparsevlm"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        present.require(self.name(), &[Tensor::Features])?;
-        if present.has(Tensor::Relevance) {
-            return Ok(TensorSet::of(&[Tensor::Features, Tensor::Relevance]));
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        present.require(self.name(), &[Signal::Features])?;
+        if present.has(Signal::Relevance) {
+            return Ok(SignalSet::of(&[Signal::Features, Signal::Relevance]));
         }
-        let instead = [Tensor::Projected, Tensor::Text, Tensor::TextAttention];
-        if instead.iter().any(|&tensor| !present.has(tensor)) {
+        let instead = [Signal::Projected, Signal::Text, Signal::TextAttention];
+        if instead.iter().any(|&signal| !present.has(signal)) {
             return Err(Error::Missing {
-                tensor: Tensor::Relevance,
+                signal: Signal::Relevance,
                 reason: "method 'sparsevlm' reads it, or 'projected', 'text' and 'text_attention'"
                     .into(),
             });
         }
-        Ok(TensorSet::of(&instead).with(Tensor::Features))
+        Ok(SignalSet::of(&instead).with(Signal::Features))
     }
 
     fn select(&self, tokens: &Tokens<'_>, budget: usize, _: &Context<'_>) -> Result<Selection> {
@@ -84,7 +94,7 @@ impl Selector for SparseVlm {
         let dropped = nearest::others(tokens.len(), &order);
         let merged = merged_tokens(dropped.len());
         let pool = top_of(dropped, &scores, merged);
-        let features = tokens.rows(Tensor::Features)?;
+        let features = tokens.rows(Signal::Features)?;
         let mut pooled = Dense::zeros(pool.len(), features.cols());
         for (row, &token) in pool.iter().enumerate() {
             features.copy_row(token, pooled.row_mut(row));
@@ -123,60 +133,193 @@ fn clusters_of(merged: usize) -> usize {
 
 /// `relevance`, or the mean of the rater words' attention rows.
 fn scores(tokens: &Tokens<'_>) -> Result<Vec<f64>> {
-    if tokens.has(Tensor::Relevance) {
-        return tokens.vector(Tensor::Relevance);
+    if tokens.has(Signal::Relevance) {
+        return tokens.vector(Signal::Relevance);
     }
-    let visual = tokens.rows(Tensor::Projected)?.to_dense();
-    let text = tokens.rows(Tensor::Text)?.to_dense();
+    let visual = tokens.rows(Signal::Projected)?.to_dense();
+    let text = tokens.rows(Signal::Text)?.to_dense();
     let attention = tokens.text_attention()?;
     let raters = SparseVlm::raters(&visual, &text);
     let column = |i: usize| raters.iter().map(|&t| f64::from(attention.row(t)[i])).sum::<f64>();
     Ok((0..tokens.len()).map(|i| column(i) / raters.len() as f64).collect())
 }
 
-/// Density-peak clustering: `count` centres with their members, centres by falling
-/// `density x distance to anything denser`.
-fn density_peaks(x: &Dense, count: usize) -> Vec<(usize, Vec<usize>)> {
-    let n = x.rows();
-    let distance = distances(x);
-    let row = |i: usize| &distance[i * n..(i + 1) * n];
-    let density: Vec<f64> = (0..n)
-        .map(|i| {
-            let mut nearest = row(i).to_vec();
-            nearest.sort_unstable_by(f64::total_cmp);
-            let squares = nearest[..count].iter().map(|d| d * d).sum::<f64>();
-            (-squares / count as f64).exp()
-        })
-        .collect();
-    let widest = distance.iter().copied().fold(0.0, f64::max);
-    let peaks: Vec<f64> = (0..n)
-        .map(|i| {
-            let denser = (0..n).filter(|&j| density[j] > density[i]);
-            let gap = denser.map(|j| row(i)[j]).fold(f64::INFINITY, f64::min);
-            density[i] * gap.min(widest)
-        })
-        .collect();
-    let centres = top(&peaks, count);
-    let mut clusters: Vec<(usize, Vec<usize>)> =
-        centres.iter().map(|&centre| (centre, Vec::new())).collect();
-    for i in (0..n).filter(|i| !centres.contains(i)) {
-        if let Some(c) = best(0..count, |c| -row(i)[centres[c]]) {
-            clusters[c].1.push(i);
-        }
-    }
-    clusters
+/// The authors cut after these blocks, counted from 1, of 32.
+const BLOCKS: [usize; 3] = [3, 7, 16];
+const BLOCKS_OF: usize = 32;
+/// The authors' counts: a nominal budget of 576 tokens, and how many are kept by score at each cut.
+const OFFICIAL: [(usize, [usize; 3]); 4] =
+    [(192, [300, 200, 110]), (128, [303, 110, 36]), (96, [238, 48, 26]), (64, [66, 30, 17])];
+const OFFICIAL_TOKENS: usize = 576;
+/// Steps in which the authors' counts are scaled to a budget.
+const STEPS: usize = 1000;
+
+/// Where tokens go, and how blocks are credited.
+#[derive(Debug, Clone, Copy)]
+struct Schedule {
+    layers: usize,
+    blocks: [usize; 3],
+    tokens: usize,
+    /// The authors count the block after which tokens go as one that runs without them.
+    credited: bool,
 }
 
-/// Euclidean distances divided by the square root of the width.
-fn distances(x: &Dense) -> Vec<f64> {
-    let n = x.rows();
-    let mut distance = vec![0.0; n * n];
-    for i in 0..n {
-        for j in 0..i {
-            let d = (squared_distance(x.row(i), x.row(j)) / x.cols() as f64).sqrt();
-            distance[i * n + j] = d;
-            distance[j * n + i] = d;
-        }
+impl Schedule {
+    /// The tokens each block sees, summed, if `keeps` are kept by score.
+    fn total(&self, keeps: [usize; 3]) -> usize {
+        let ends = self.blocks.map(|block| block - usize::from(self.credited));
+        seen_by_all(self.layers, self.tokens, ends.into_iter().zip(self.counts(keeps)))
     }
-    distance
+
+    /// Tokens left after each cut.
+    fn counts(&self, keeps: [usize; 3]) -> [usize; 3] {
+        let mut left = self.tokens;
+        keeps.map(|keep| {
+            left = SparseVlm::survivors(left, keep.min(left.saturating_sub(1)).max(1));
+            left
+        })
+    }
+
+    /// The authors' counts for the nearest share of tokens, scaled to the average `target` over all
+    /// blocks: as near as it gets by their accounting, as near as it gets from below by ours.
+    fn keeps(&self, target: usize) -> [usize; 3] {
+        let distance = |(nominal, _): &(usize, [usize; 3])| {
+            (nominal * self.tokens).abs_diff(target * OFFICIAL_TOKENS)
+        };
+        let official = OFFICIAL.iter().min_by_key(|official| distance(official));
+        let (nominal, shape) = official.copied().unwrap_or(OFFICIAL[0]);
+        let theirs = (self.layers, self.tokens, target) == (BLOCKS_OF, OFFICIAL_TOKENS, nominal);
+        if self.credited && theirs {
+            return shape;
+        }
+        let scaled = |step: usize| {
+            shape.map(|keep| {
+                let scaled = round_ratio((keep * step) as i128, STEPS as i128);
+                usize::try_from(scaled).unwrap_or(1).max(1)
+            })
+        };
+        let allowed = target * self.layers;
+        let most = (STEPS * self.tokens / shape[2]).max(1);
+        let error = |keeps: &[usize; 3]| {
+            let total = self.total(*keeps);
+            (!self.credited && total > allowed, total.abs_diff(allowed))
+        };
+        let tried = std::iter::once([1; 3]).chain((1..=most).map(scaled));
+        tried.min_by_key(error).unwrap_or([1; 3])
+    }
+
+    /// Each cut: what is kept by score, and what is left.
+    fn cuts(&self, target: usize) -> Vec<Cut> {
+        let signals = Signals::of(FeatureSpace::Residual, &[Signal::Features])
+            .with_attention(TextAttention::Raters);
+        let keeps = self.keeps(target);
+        let mut left = self.tokens;
+        let mut cuts = Vec::new();
+        for ((block, ask), keep) in self.blocks.into_iter().zip(keeps).zip(self.counts(keeps)) {
+            let mut cut = Cut::new(block, keep, signals);
+            cut.ask = ask.min(left.saturating_sub(1)).max(1);
+            left = keep;
+            cuts.push(cut);
+        }
+        cuts
+    }
+}
+
+/// SparseVLM, its first version, inside a decoder. What is left is renumbered after every cut.
+#[derive(Debug)]
+struct SparseVlmPruner;
+
+/// The authors' blocks; of decoders too short for them, those of the same relative depth.
+fn blocks(layers: usize) -> Result<[usize; 3]> {
+    if layers > BLOCKS[2] {
+        return Ok(BLOCKS);
+    }
+    let mut last = 0;
+    let blocks = BLOCKS.map(|block| {
+        last = (block * layers).div_ceil(BLOCKS_OF).max(last + 1);
+        last
+    });
+    if last >= layers {
+        let reason = format!("it cuts after three blocks, the decoder has {layers}");
+        return Err(refused(METHOD.name, reason));
+    }
+    Ok(blocks)
+}
+
+impl Pruner for SparseVlmPruner {
+    fn name(&self) -> &'static str {
+        METHOD.name
+    }
+
+    fn refinement(&self) -> Refinement {
+        Refinement::Several
+    }
+
+    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+        let Some(Totals { tokens, target }) = several_cuts(self.name(), request)? else {
+            return Ok(Plan::default());
+        };
+        let (layers, blocks) = (request.layers(), blocks(request.layers())?);
+        let schedule = Schedule { layers, blocks, tokens, credited: request.authors };
+        let least = schedule.total([1; 3]);
+        if least > target * layers {
+            let first = blocks[0] - usize::from(request.authors);
+            return Err(refused(
+                self.name(),
+                format!(
+                    "it cannot meet a layer average of {target} tokens{}: {first} x {tokens} tokens \
+                     in the first {first} of {layers} blocks and the fewest possible in the others \
+                     make {least}, an average of {:.1}, where {layers} x {target} = {} are allowed",
+                    over(request),
+                    least as f64 / layers as f64,
+                    layers * target
+                ),
+            ));
+        }
+        let positions = request.renumbered(PositionRule::Packed);
+        Ok(Plan::after_blocks(schedule.cuts(target)).with_positions(positions))
+    }
+
+    fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {
+        view.select(&SparseVlm, ask, 0)
+    }
+
+    fn cut_flops(&self, size: &SelectionSize) -> f64 {
+        let merged = 0.3 * (size.tokens - size.kept).max(0.0) + 1.0;
+        2.0 * merged * merged * size.width
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn schedule(layers: usize, tokens: usize, credited: bool) -> Schedule {
+        Schedule { layers, blocks: BLOCKS, tokens, credited }
+    }
+
+    #[test]
+    fn the_authors_lists_come_out_at_their_own_accounting() {
+        for (nominal, keeps) in OFFICIAL {
+            assert_eq!(schedule(32, 576, true).keeps(nominal), keeps, "{nominal}");
+        }
+        assert_eq!(schedule(32, 576, true).counts([66, 30, 17]), [82, 32, 18]);
+        let average = |s: Schedule, keeps| s.total(keeps) as f64 / s.layers as f64;
+        assert!((average(schedule(32, 576, true), [303, 110, 36]) - 128.6).abs() < 0.05);
+        assert!((average(schedule(32, 576, false), [303, 110, 36]) - 145.4).abs() < 0.05);
+        assert!((average(schedule(32, 576, false), [66, 30, 17]) - 82.3).abs() < 0.05);
+    }
+
+    #[test]
+    fn scaled_lists_meet_a_budget() {
+        for (layers, tokens, target) in [(40, 576, 128), (32, 2880, 640), (28, 1296, 256)] {
+            for credited in [false, true] {
+                let schedule = schedule(layers, tokens, credited);
+                let total = schedule.total(schedule.keeps(target));
+                let average = total as f64 / layers as f64;
+                assert!((average / target as f64 - 1.0).abs() < 0.01, "{average} for {target}");
+            }
+        }
+        assert_eq!(schedule(40, 576, true).keeps(128), [368, 133, 44]);
+    }
 }

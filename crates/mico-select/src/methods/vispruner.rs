@@ -2,18 +2,43 @@
 
 use rayon::prelude::*;
 
-use super::kernel_budget;
+use super::Method;
 use crate::error::Result;
-use crate::gram::{Columns, Gram};
-use crate::inputs::{Tensor, TensorSet};
+use crate::gram::Columns;
+use crate::kernel::Kernel;
+use crate::pruner::quotas::Competition;
+use crate::pruner::single_stage::SingleStage;
+use crate::pruner::{FeatureSpace, SelectionSize, Signals};
 use crate::rank::{argsort, descending};
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::settings::Settings;
+use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
 
 /// Tokens removed in one round.
 const ROUND: usize = 8;
+
+pub(super) const METHOD: Method = Method {
+    name: "vispruner",
+    about: "attention, then removal of near duplicates, before the decoder",
+    selector: Some(|settings| Ok(Box::new(VisPruner::from_settings(settings)?))),
+    pruner: Some(|settings| {
+        let selector = Box::new(VisPruner::from_settings(settings)?);
+        let signals = Signals::of(FeatureSpace::Tower, &[Signal::Features, Signal::Reliability]);
+        let competition = Competition::Group;
+        Ok(SingleStage { selector, signals, competition, flops }.shared())
+    }),
+};
+
+/// Each round compares one half of what is left with the other and removes eight tokens.
+fn flops(size: &SelectionSize) -> f64 {
+    let half = size.kept / 2.0;
+    let (first, last) = (size.tokens - half, half);
+    let rounds = (first - last) / 8.0;
+    let mean_square = (first * first + first * last + last * last) / 3.0;
+    rounds * 2.0 * mean_square / 4.0 * size.width
+}
 
 /// VisPruner's rule.
 ///
@@ -33,20 +58,20 @@ impl Default for VisPruner {
 }
 
 impl VisPruner {
-    pub(super) fn build(settings: &mut Settings) -> Result<Box<dyn Selector>> {
-        Ok(Box::new(Self { ratio: settings.float("ratio", 0.5, 0.0..=1.0)? }))
+    fn from_settings(settings: &mut Settings) -> Result<Self> {
+        Ok(Self { ratio: settings.float("ratio", Self::default().ratio, 0.0..=1.0)? })
     }
 }
 
 impl Selector for VisPruner {
     fn name(&self) -> &'static str {
-        "vispruner"
+        METHOD.name
     }
 
-    fn reads(&self, present: TensorSet) -> Result<TensorSet> {
-        let needs = [Tensor::Features, Tensor::Reliability];
+    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
+        let needs = [Signal::Features, Signal::Reliability];
         present.require(self.name(), &needs)?;
-        Ok(TensorSet::of(&needs))
+        Ok(SignalSet::of(&needs))
     }
 
     fn select(
@@ -55,15 +80,13 @@ impl Selector for VisPruner {
         budget: usize,
         context: &Context<'_>,
     ) -> Result<Selection> {
-        let mut order = argsort(&tokens.vector(Tensor::Reliability)?);
+        let mut order = argsort(&tokens.vector(Signal::Reliability)?);
         let important = (budget as f64 * self.ratio) as usize;
         let diverse = budget - important;
         let mut rest = order.split_off(important);
         if diverse > 0 {
-            let features = tokens.rows(Tensor::Features)?;
-            let memory = kernel_budget(&features, context.memory)?;
-            let gram = Gram::pack(&features);
-            let mut columns = Columns::new(&gram, &|_, _| {}, memory, &context.progress)?;
+            let kernel = Kernel::of(tokens, context)?;
+            let mut columns = kernel.cosines()?;
             while rest.len() > diverse {
                 rest = thin_out(&rest, rest.len() - diverse, &mut columns);
             }

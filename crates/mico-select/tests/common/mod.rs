@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use half::{bf16, f16};
-use mico_select::{Inputs, Matrix, Tensor, Values};
+use mico_select::{Inputs, Matrix, Signal, Values};
 use safetensors::{Dtype, SafeTensors};
 
 enum Owned {
@@ -14,7 +14,7 @@ enum Owned {
 
 /// The tensors of one file.
 pub(crate) struct TensorFile {
-    tensors: Vec<(Tensor, Owned, usize, usize)>,
+    tensors: Vec<(Signal, Owned, usize, usize)>,
     groups: Option<Vec<i64>>,
 }
 
@@ -24,7 +24,7 @@ impl TensorFile {
         let bytes = std::fs::read(path).unwrap();
         let file = SafeTensors::deserialize(&bytes).unwrap();
         let mut tensors = Vec::new();
-        for tensor in Tensor::ALL {
+        for tensor in Signal::ALL {
             let Ok(view) = file.tensor(tensor.name()) else { continue };
             let data = view.data();
             let two = data.as_chunks::<2>().0;

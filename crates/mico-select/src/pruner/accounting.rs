@@ -1,0 +1,253 @@
+//! Layer-average accounting: from a budget to the counts of methods that cut inside the decoder.
+
+use super::layout::TokenLayout;
+use super::plan::{Cut, Plan, PlanRequest};
+use super::quotas::{below, check_budget};
+use super::refused;
+use super::signals::Signals;
+use crate::error::{Error, Result};
+use crate::rank::round_ratio;
+
+/// What the budgets of a request's images add up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Totals {
+    /// Visual tokens of all images.
+    pub(crate) tokens: usize,
+    /// Tokens a block may see on average, over all images.
+    pub(crate) target: usize,
+}
+
+impl Totals {
+    pub(crate) fn of(request: &PlanRequest<'_>) -> Result<Self> {
+        let mut totals = Self { tokens: 0, target: 0 };
+        for layout in request.images() {
+            totals.tokens += layout.len();
+            totals.target += target(request, layout)?;
+        }
+        Ok(totals)
+    }
+
+    /// Whether nothing has to go.
+    pub(crate) fn keeps_all(&self) -> bool {
+        self.target >= self.tokens
+    }
+}
+
+/// Tokens of an image that a block may see on average: its budget, or all of it.
+fn target(request: &PlanRequest<'_>, layout: &TokenLayout) -> Result<usize> {
+    Ok(match below(request, layout)? {
+        None => layout.len(),
+        Some(tokens) if request.context.per_frame => {
+            tokens * layout.len().div_ceil(request.context.unit(layout))
+        }
+        Some(tokens) => tokens,
+    })
+}
+
+/// Tokens left after block `k` so that the average over all blocks is the target, if `entering` tokens
+/// go through the first `k`: `R = round((L T - k N) / (L - k))`, halves to even. Refused with the
+/// arithmetic if there is no such number.
+pub(crate) fn one_cut(
+    method: &'static str,
+    request: &PlanRequest<'_>,
+    k: usize,
+    entering: usize,
+    target: usize,
+) -> Result<usize> {
+    let layers = request.layers();
+    check_block(layers, k)?;
+    let (l, b) = (layers as i128, k as i128);
+    let left = l * target as i128 - b * entering as i128;
+    let wanted = round_ratio(left, l - b);
+    if wanted > entering as i128 {
+        return Err(refused(
+            method,
+            format!(
+                "it cannot meet a layer average of {target} tokens{}: only {entering} enter the \
+                 decoder",
+                over(request)
+            ),
+        ));
+    }
+    if wanted < 1 {
+        let alone = (k * entering) as f64 / layers as f64;
+        return Err(refused(
+            method,
+            format!(
+                "it cannot meet a layer average of {target} tokens{}: R = ({l} x {target} - {k} x \
+                 {entering}) / {} = {:.1}; the first {k} of {layers} blocks, which see all \
+                 {entering} tokens, make an average of {alone:.1} alone",
+                over(request),
+                l - b,
+                left as f64 / (l - b) as f64,
+            ),
+        ));
+    }
+    Ok(usize::try_from(wanted).unwrap_or(entering).min(entering))
+}
+
+/// Says that counts are those of several images or frames together.
+pub(crate) fn over(request: &PlanRequest<'_>) -> String {
+    let groups = |layout: &&TokenLayout| layout.groups();
+    match request.images().len() {
+        _ if request.context.per_frame => {
+            format!(" over {} frames", request.images().iter().map(groups).sum::<usize>())
+        }
+        0 | 1 => String::new(),
+        images => format!(" over {images} images"),
+    }
+}
+
+/// Refuses a block after which nothing can go.
+pub(crate) fn check_block(layers: usize, block: usize) -> Result<()> {
+    if (1..layers).contains(&block) {
+        return Ok(());
+    }
+    let accepted = if layers < 2 {
+        "none, the decoder has a single block".to_owned()
+    } else {
+        format!("1 to {}", layers - 1)
+    };
+    Err(Error::range("refine-layer", block, accepted))
+}
+
+/// A plan with a single cut, early in the decoder, that sees everything before it: behind the block of
+/// the caller's choice, else `layer` from the method's settings, else `authors`, or the first later one
+/// with attention.
+pub(crate) fn early_cut(
+    method: &'static str,
+    request: &PlanRequest<'_>,
+    authors: usize,
+    layer: Option<usize>,
+    signals: Signals,
+) -> Result<Plan> {
+    let totals = Totals::of(request)?;
+    if let (Some(layer), Some(block)) = (layer, request.refine_layer) {
+        let found = format!("{layer} beside refine-layer {block}");
+        return Err(Error::range("setting 'layer'", found, "one of the two"));
+    }
+    let attends = |&block: &usize| request.model().attends_at(block);
+    let first = || (authors..request.layers()).find(attends).unwrap_or(authors);
+    let block = request.refine_layer.or(layer).unwrap_or_else(first);
+    check_block(request.layers(), block)?;
+    if totals.keeps_all() {
+        return Ok(Plan::default());
+    }
+    let keep = if request.authors {
+        totals.target
+    } else {
+        one_cut(method, request, block, totals.tokens, totals.target)?
+    };
+    Ok(Plan::after_blocks(vec![Cut::new(block, keep, signals)]))
+}
+
+/// Tokens before the decoder of a budget of `tokens`, halves to even.
+pub(crate) fn three_halves(tokens: usize) -> usize {
+    usize::try_from(round_ratio(3 * tokens as i128, 2)).unwrap_or(tokens)
+}
+
+/// The second stage of a method whose first leaves `entering` tokens, `first` of them in the first
+/// crop.
+pub(crate) struct SecondStage {
+    pub(crate) block: usize,
+    /// Tokens chosen.
+    pub(crate) ask: usize,
+    /// Tokens left.
+    pub(crate) keep: usize,
+    /// Tokens that compete, if not all do.
+    pub(crate) among: Option<usize>,
+}
+
+impl SecondStage {
+    /// What meets the layer average; or the authors' half of the budget, which for an image of several
+    /// crops their code takes from the first crop alone.
+    pub(crate) fn new(
+        method: &'static str,
+        request: &PlanRequest<'_>,
+        entering: usize,
+        first: usize,
+    ) -> Result<Self> {
+        let block = request.refine_layer.unwrap_or(request.layers() / 2);
+        check_block(request.layers(), block)?;
+        if !request.authors {
+            let Totals { target, .. } = Totals::of(request)?;
+            let keep = one_cut(method, request, block, entering, target)?;
+            return Ok(Self { block, ask: keep, keep, among: None });
+        }
+        let mut half = 0;
+        for layout in request.images() {
+            let frames = request.context.units(layout);
+            half += match below(request, layout)? {
+                Some(tokens) => (tokens / 2).max(1) * frames,
+                None => layout.len(),
+            };
+        }
+        let crops = request.images().first().map_or(1, |layout| layout.groups());
+        if request.model().anyres_crops && request.images().len() == 1 && crops > 1 {
+            let ask = (half / crops).max(1).min(first);
+            let keep = entering - first + ask;
+            return Ok(Self { block, ask, keep, among: Some(first) });
+        }
+        let keep = half.min(entering);
+        Ok(Self { block, ask: keep, keep, among: None })
+    }
+
+    pub(crate) fn cut(&self, signals: Signals) -> Cut {
+        Cut { ask: self.ask, among: self.among, ..Cut::new(self.block, self.keep, signals) }
+    }
+}
+
+/// What a method that cuts after several blocks of its own has to meet; nothing if everything stays.
+/// Refused where it is not defined, or where the caller wants another block.
+pub(crate) fn several_cuts(
+    method: &'static str,
+    request: &PlanRequest<'_>,
+) -> Result<Option<Totals>> {
+    check_budget(request.budget)?;
+    let totals = Totals::of(request)?;
+    if totals.keeps_all() {
+        return Ok(None);
+    }
+    needs_attention_everywhere(method, request)?;
+    no_choice_of_block(method, request)?;
+    Ok(Some(totals))
+}
+
+/// Tokens that all `layers` blocks see together, if `tokens` enter and each of `cuts` leaves so many
+/// behind a block.
+pub(crate) fn seen_by_all(
+    layers: usize,
+    tokens: usize,
+    cuts: impl IntoIterator<Item = (usize, usize)>,
+) -> usize {
+    let (mut sum, mut left, mut from) = (0, tokens, 0);
+    for (block, count) in cuts {
+        sum += left * (block - from);
+        (left, from) = (count, block);
+    }
+    sum + left * (layers - from)
+}
+
+/// Refuses a method whose authors fixed blocks that have no attention in this model.
+pub(crate) fn needs_attention_everywhere(
+    method: &'static str,
+    request: &PlanRequest<'_>,
+) -> Result<()> {
+    if request.model().attends.iter().all(|&attends| attends) {
+        return Ok(());
+    }
+    let reason = "it is not defined for this model: it reads attention at blocks its authors \
+                  fixed, and those have linear attention here, which has no map to read";
+    Err(refused(method, reason))
+}
+
+/// Refuses a block of the caller's choice where the method has several.
+fn no_choice_of_block(method: &'static str, request: &PlanRequest<'_>) -> Result<()> {
+    match request.refine_layer {
+        None => Ok(()),
+        Some(block) => {
+            let accepted = format!("none, {method} cuts after several blocks of its own");
+            Err(Error::range("refine-layer", block, accepted))
+        }
+    }
+}

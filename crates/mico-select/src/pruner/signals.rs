@@ -1,0 +1,218 @@
+//! What a pruner can ask to observe. Whoever runs it computes what is declared, once, and nothing else.
+
+use crate::error::{Error, Result};
+use crate::signal::{Signal, SignalSet};
+
+/// Which vectors of a visual token count as its `features`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FeatureSpace {
+    /// Before the decoder: those of the selected vision layer, before the projector.
+    #[default]
+    Tower,
+    /// Before the decoder: embeddings as the decoder would take them.
+    Projected,
+    /// Inside the decoder: the block's output, the residual stream as it is.
+    Residual,
+    /// Inside the decoder: the same behind the decoder's final norm.
+    Normed,
+}
+
+/// How text-to-visual attention is normalized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Normalization {
+    /// Over all tokens the query may attend to, as the decoder itself does.
+    #[default]
+    FullCausal,
+    /// Over the visual tokens alone.
+    VisualOnly,
+}
+
+/// Whose attention to the visual tokens is their `relevance`, and where. Only the rows named here are
+/// ever computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextAttention {
+    /// The mean over heads and all text tokens of the prompt, in the block itself.
+    Mean(Normalization),
+    /// The mean over heads of the last prompt token's, in the block itself.
+    LastToken,
+    /// The same in the block that comes next, from its own norm, queries and keys.
+    NextLastToken {
+        /// Whether queries and keys are rotated before they are compared.
+        rotary: bool,
+        /// Rows between the token that is asked and the last one: 0, but for a published mistake.
+        back: usize,
+    },
+    /// The mean over heads and the words of the question that the image answers to, in the block
+    /// itself.
+    Raters,
+}
+
+impl TextAttention {
+    /// The block, counted from 1, whose queries and keys are compared at a cut after `block`.
+    pub fn observed_block(self, block: usize) -> usize {
+        match self {
+            Self::NextLastToken { .. } => block + 1,
+            Self::Mean(_) | Self::LastToken | Self::Raters => block,
+        }
+    }
+}
+
+/// Where in a model a pruner chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// Before the decoder, among the tokens of one image.
+    BeforeDecoder,
+    /// After a decoder block, among what is left of all images.
+    AfterBlock,
+}
+
+impl Stage {
+    /// The prefix of its signals in dumps and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::BeforeDecoder => "stage1",
+            Self::AfterBlock => "stage2",
+        }
+    }
+
+    /// What can be observed there.
+    fn observable(self) -> SignalSet {
+        SignalSet::of(match self {
+            Self::BeforeDecoder => &[
+                Signal::Features,
+                Signal::Reliability,
+                Signal::ReliabilityShallow,
+                Signal::Keys,
+                Signal::Projected,
+                Signal::Text,
+                Signal::Excluded,
+            ],
+            Self::AfterBlock => {
+                &[Signal::Features, Signal::Relevance, Signal::Text, Signal::Keys, Signal::TextKeys]
+            }
+        })
+    }
+
+    fn has_space(self, space: FeatureSpace) -> bool {
+        let before = matches!(space, FeatureSpace::Tower | FeatureSpace::Projected);
+        before == (self == Self::BeforeDecoder)
+    }
+}
+
+/// The signals a pruner declares for one of its choices, with what some of them leave open.
+///
+/// Before the decoder `features`, `reliability`, `reliability_shallow`, `keys`, `projected`, `text`
+/// (embeddings of the question's words) and `excluded` (tokens that show padding alone) can be
+/// observed; after a block `features`, `relevance`, `keys` (heads side by side), and `text` and
+/// `text_keys` of the text behind the first image, in the space of the features, if there is any.
+///
+/// ```
+/// use mico_select::Signal;
+/// use mico_select::pruner::{FeatureSpace, Signals, TextAttention};
+/// let signals = Signals::of(FeatureSpace::Residual, &[Signal::Features])
+///     .with_attention(TextAttention::LastToken);
+/// assert!(signals.has(Signal::Relevance) && !signals.has(Signal::Text));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Signals {
+    set: SignalSet,
+    space: FeatureSpace,
+    attention: Option<TextAttention>,
+}
+
+impl Signals {
+    /// These signals, with features of this space.
+    pub fn of(space: FeatureSpace, signals: &[Signal]) -> Self {
+        Self { set: SignalSet::of(signals), space, attention: None }
+    }
+
+    /// Nothing but somebody's attention to the visual tokens inside the decoder.
+    pub fn attention_of(attention: TextAttention) -> Self {
+        Self::of(FeatureSpace::Residual, &[]).with_attention(attention)
+    }
+
+    /// The same and one more.
+    pub fn with(self, signal: Signal) -> Self {
+        Self { set: self.set.with(signal), ..self }
+    }
+
+    /// The same and `relevance`, which is this attention.
+    pub fn with_attention(self, attention: TextAttention) -> Self {
+        Self { attention: Some(attention), ..self.with(Signal::Relevance) }
+    }
+
+    /// Whether a signal is declared.
+    pub fn has(self, signal: Signal) -> bool {
+        self.set.has(signal)
+    }
+
+    /// All that are declared.
+    pub fn set(self) -> SignalSet {
+        self.set
+    }
+
+    /// What `features` are.
+    pub fn space(self) -> FeatureSpace {
+        self.space
+    }
+
+    /// What `relevance` is, if it is declared.
+    pub fn attention(self) -> Option<TextAttention> {
+        self.attention
+    }
+
+    /// Whether the decoder's embeddings are among them, by either name.
+    pub fn embeddings(self) -> bool {
+        let features = self.has(Signal::Features) && self.space == FeatureSpace::Projected;
+        features || self.has(Signal::Projected)
+    }
+
+    /// Refuses what cannot be observed at a stage.
+    pub(super) fn check(self, method: &'static str, stage: Stage) -> Result<()> {
+        let broken = |message: String| Err(Error::Contract { method, message });
+        let name = stage.name();
+        if let Some(signal) = self.set.iter().find(|&signal| !stage.observable().has(signal)) {
+            return broken(format!("declares {name}.{signal}, which cannot be observed there"));
+        }
+        let spaced =
+            self.has(Signal::Features) || stage == Stage::AfterBlock && self.has(Signal::Text);
+        if spaced && !stage.has_space(self.space) {
+            return broken(format!("declares {name}.features in the space {:?}", self.space));
+        }
+        if self.has(Signal::Relevance) && self.attention.is_none() {
+            return broken(format!("declares {name}.relevance without saying whose attention"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embeddings_have_two_names() {
+        let of = |space, signals: &[Signal]| Signals::of(space, signals).embeddings();
+        assert!(of(FeatureSpace::Projected, &[Signal::Features]));
+        assert!(of(FeatureSpace::Tower, &[Signal::Projected]));
+        assert!(!of(FeatureSpace::Tower, &[Signal::Features]));
+        assert!(!of(FeatureSpace::Projected, &[Signal::Reliability]));
+    }
+
+    #[test]
+    fn what_cannot_be_observed_is_the_pruners_fault() {
+        let (before, after) = (Stage::BeforeDecoder, Stage::AfterBlock);
+        for (stage, signals, word) in [
+            (before, Signals::of(FeatureSpace::Tower, &[Signal::Weights]), "stage1.weights"),
+            (before, Signals::of(FeatureSpace::Residual, &[Signal::Features]), "Residual"),
+            (before, Signals::attention_of(TextAttention::LastToken), "stage1.relevance"),
+            (after, Signals::of(FeatureSpace::Tower, &[Signal::Text]), "Tower"),
+            (after, Signals::of(FeatureSpace::Normed, &[Signal::Relevance]), "whose attention"),
+            (after, Signals::of(FeatureSpace::Normed, &[Signal::Excluded]), "stage2.excluded"),
+        ] {
+            let error = signals.check("third", stage).unwrap_err().to_string();
+            assert!(error.starts_with("pruner 'third': ") && error.contains(word), "{error}");
+        }
+        assert!(Signals::default().check("third", after).is_ok());
+    }
+}
