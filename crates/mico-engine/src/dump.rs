@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use candle_core::{Device, Tensor};
 
 use crate::error::{Error, Result};
-use crate::pruner::Features;
+use crate::features::Features;
 
 /// Tensors by name: `pixel_values` `[views,3,h,w]` or `[patches,values]` (of all images),
 /// `stage1.features` `[N0,d]`

@@ -8,9 +8,9 @@ use mico_vision::layout::VisualLayout;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::pipeline::{EncodeOptions, VisionOutput, encode};
 use crate::preprocess::{ImageLimits, Packing, Preprocessor};
-use crate::pruner::Features;
 use crate::request::{ImageInput, SessionOptions};
 use crate::sink::Sink;
 use crate::switches::Switches;

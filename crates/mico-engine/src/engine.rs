@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mico_model::{Architecture, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles};
+use mico_select::pruner::{ModelTraits, Plan, TokenLayout};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::layout::VisualLayout;
@@ -12,11 +13,11 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::description::Description;
 use crate::error::{Error, Result};
 use crate::families::{FAMILIES, FamilySpec};
+use crate::model_traits::{model_traits, plan_context, token_layout};
 use crate::outcome::Outcome;
 use crate::preprocess::{ImageLimits, Packing, Preprocessor, read_preprocessing};
 use crate::prompt::{ChatTemplate, Message, Piece, PromptStyle};
 use crate::prompt::{enclosed, encode, image_token_text, pieces};
-use crate::pruner::Plan;
 use crate::request::{ImageInput, Request, SessionOptions};
 use crate::schedule::ModelSchedule;
 use crate::session::Session;
@@ -63,6 +64,8 @@ pub struct Engine {
     pub(crate) model: Model,
     pub(crate) tokenizer: Option<Tokenizer>,
     pub(crate) schedule: ModelSchedule,
+    /// The model as pruning methods see it.
+    pub(crate) traits: ModelTraits,
     /// Ids that end an answer.
     pub(crate) ends: Vec<u32>,
     /// The id that stands for an image in a prompt.
@@ -133,6 +136,7 @@ impl Engine {
         Ok(Self {
             id: ENGINES.fetch_add(1, Ordering::Relaxed),
             schedule: ModelSchedule::of(family, config),
+            traits: model_traits(config),
             placeholder: family.placeholder(config, tokenizer.as_ref()),
             family,
             model,
@@ -198,8 +202,20 @@ impl Engine {
 
     /// A pruner's plan for images of these layouts; an error if the method is refused.
     pub fn plan(&self, options: &SessionOptions, images: &[&VisualLayout]) -> Result<Plan> {
-        let config = self.model.config();
-        options.pruning.plan(config, &self.schedule, &options.switches, images)
+        let tokens =
+            images.iter().map(|layout| token_layout(layout)).collect::<Result<Vec<_>>>()?;
+        self.plan_tokens(options, &tokens)
+    }
+
+    pub(crate) fn plan_tokens(
+        &self,
+        options: &SessionOptions,
+        images: &[TokenLayout],
+    ) -> Result<Plan> {
+        let images: Vec<&TokenLayout> = images.iter().collect();
+        let switches = &options.switches;
+        let context = plan_context(&self.traits, &self.schedule, switches, &images);
+        Ok(options.pruning.plan(&context)?)
     }
 
     /// Begins a conversation.

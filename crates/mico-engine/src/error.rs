@@ -170,15 +170,6 @@ pub enum Error {
         generated: usize,
     },
 
-    /// A pruner that broke its contract.
-    #[error("pruner '{pruner}': {message}")]
-    Pruner {
-        /// Its name.
-        pruner: &'static str,
-        /// What it did and what was agreed.
-        message: String,
-    },
-
     /// The engine broke a contract of its own. Whatever the request was, it is not at fault.
     #[error("internal error: {0}")]
     Internal(String),
@@ -193,15 +184,6 @@ pub enum Error {
         /// How many.
         threads: usize,
         /// What the operating system said.
-        reason: String,
-    },
-
-    /// A method that the model gives no ground for, or whose schedule cannot meet the budget.
-    #[error("method '{pruner}' is refused: {reason}")]
-    Refused {
-        /// Its name.
-        pruner: &'static str,
-        /// Why.
         reason: String,
     },
 
@@ -239,11 +221,8 @@ impl Error {
             | Self::OutOfRange { .. }
             | Self::Unknown { .. }
             | Self::Conversation(_) => ErrorKind::Invalid,
-            Self::Refused { .. } => ErrorKind::Refused,
             Self::Cancelled => ErrorKind::Cancelled,
-            Self::Dump(_) | Self::Pruner { .. } | Self::Internal(_) | Self::Tensor(_) => {
-                ErrorKind::Internal
-            }
+            Self::Dump(_) | Self::Internal(_) | Self::Tensor(_) => ErrorKind::Internal,
         }
     }
 
@@ -296,7 +275,7 @@ fn select_kind(error: &mico_select::Error) -> ErrorKind {
         | E::UnknownMethod { .. }
         | E::UnknownSetting { .. }
         | E::BadSetting { .. } => ErrorKind::Invalid,
-        E::Undefined { .. } | E::Schedule { .. } => ErrorKind::Refused,
+        E::Undefined { .. } | E::Schedule { .. } | E::Refused { .. } => ErrorKind::Refused,
         E::Memory { .. } => ErrorKind::TooLarge,
         // Signals come from the model's weights.
         E::NotFinite { .. } | E::Negative { .. } => ErrorKind::Corrupt,

@@ -1,6 +1,7 @@
 //! A prefill that is counted, not run: token counts and FLOPs of any model shape, without weights.
 
 use mico_model::ModelConfig;
+use mico_select::pruner::{Plan, Pruning};
 use mico_vision::Size;
 use mico_vision::layout::VisualLayout;
 use serde::Serialize;
@@ -8,10 +9,11 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::families::FamilySpec;
 use crate::flops::{Gflops, Head, Planned};
+use crate::model_traits::{model_traits, plan_context, token_layout};
 use crate::preprocess::{ImageLimits, Preprocessor};
-use crate::pruner::{Plan, Pruning};
 use crate::schedule::ModelSchedule;
 use crate::switches::Switches;
+use crate::units::layer_average;
 
 /// A model shape and one image or video in front of it.
 #[derive(Debug)]
@@ -72,7 +74,8 @@ impl Estimate {
     pub fn prefill(&self, pruning: &Pruning, text: TextTokens, head: Head) -> Result<Counted> {
         let images = [&self.layout];
         let plan = if pruning.pruner.prunes() {
-            pruning.plan(&self.config, &self.schedule, &self.switches, &images)?
+            let (model, tokens) = (model_traits(&self.config), token_layout(&self.layout)?);
+            pruning.plan(&plan_context(&model, &self.schedule, &self.switches, &[&tokens]))?
         } else {
             Plan::default()
         };
@@ -84,14 +87,12 @@ impl Estimate {
             text: text.total,
             after_image: text.total - text.before.min(text.total),
         };
-        let visual = planned.visual_per_block()?;
-        let units = if self.schedule.per_frame { self.layout.groups().len().max(1) } else { 1 };
-        let total: usize = visual.iter().sum();
+        let visual = planned.visual_per_block();
         Ok(Counted {
             visual_tokens: self.layout.len(),
-            stage1_kept: plan.stage1.is_some().then(|| planned.entering()).transpose()?,
+            stage1_kept: plan.stage1.is_some().then(|| planned.entering()),
             stage2_kept: plan.cuts.last().and(visual.last().copied()),
-            layer_average: total as f64 / visual.len() as f64 / units as f64,
+            layer_average: layer_average(&visual, self.schedule.units(images)),
             gflops: planned.prefill(head)?,
         })
     }

@@ -3,11 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use mico_select::pruner::Plan;
 use mico_vision::layout::VisualLayout;
 
 use crate::dump::Dump;
 use crate::generate::Finish;
-use crate::pruner::Plan;
 use crate::trace::{LogitsTrace, ModelTrace, Seconds, Trace};
 
 /// An answer and how it came about. Visual tokens are numbered through all images of the turn, in the

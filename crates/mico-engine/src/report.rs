@@ -1,13 +1,14 @@
 //! What is told about a finished turn.
 
 use candle_core::{Device, Tensor};
+use mico_select::pruner::{Plan, Refinement};
 
 use crate::dump::Dump;
 use crate::error::Result;
+use crate::features::Features;
 use crate::generate::Decoded;
 use crate::outcome::{Answer, CutOutcome, ImageOutcome, Outcome, Stage1Outcome, Usage};
 use crate::pipeline::{Prefilled, Stage1, TurnContext, VisionOutput};
-use crate::pruner::{Features, Plan, Refinement};
 use crate::request::Observe;
 use crate::trace::{LogitsTrace, ModelTrace, Seconds};
 use crate::units::layer_average;
@@ -169,7 +170,7 @@ fn dump_cuts(dump: &mut Dump, filled: &Prefilled) -> Result<()> {
                 dump.rows(&format!("{place}.{name}"), rows)?;
             }
         }
-        if let Some(relevance) = &seen.attention {
+        if let Some(relevance) = &seen.relevance {
             dump.vector(&format!("{place}.relevance"), relevance)?;
         }
     }

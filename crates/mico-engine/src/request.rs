@@ -1,12 +1,12 @@
 //! What can be asked of the engine. Everything that decides an answer is in the request.
 
+use mico_select::pruner::Pruning;
 use mico_vision::RgbImage;
 
 use crate::encoded::EncodedImage;
 use crate::generate::Generation;
 use crate::preprocess::ImageLimits;
 use crate::prompt::{Message, PromptStyle};
-use crate::pruner::Pruning;
 use crate::switches::Switches;
 
 /// An image of a request.

@@ -3,21 +3,23 @@
 use std::sync::Arc;
 
 use mico_model::{Caches, VisionTaps};
-use mico_select::Tensor as Signal;
+use mico_select::Signal;
+use mico_select::pruner::{Plan, Stage1Plan, TokenLayout};
 use mico_vision::layout::VisualLayout;
 
 use crate::encoded::{VisualInput, VisualPipeline};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::features::Features;
 use crate::generate::{Decoded, Decoding, Generation, check_finite, decode};
 use crate::layout::{Extent, PromptLayout};
+use crate::model_traits::token_layout;
 use crate::outcome::Outcome;
 use crate::pipeline::{
     EncodeOptions, QuestionText, Telemetry, TurnContext, VisionOutput, encode, prefill, question,
-    stage1,
+    stage1, vision_taps,
 };
 use crate::prompt::{Message, Role};
-use crate::pruner::{Features, Plan, Stage1Plan};
 use crate::report::Report;
 use crate::request::{Prompt, SessionOptions, TurnRequest};
 use crate::sink::{Phase, Sink};
@@ -49,6 +51,8 @@ pub struct Session {
 struct Prepared {
     layout: PromptLayout,
     inputs: Vec<VisualInput>,
+    /// The inputs' sequences as pruners see them.
+    tokens: Vec<TokenLayout>,
     plan: Plan,
     /// All messages of the conversation, this turn's included.
     history: Vec<Message>,
@@ -129,6 +133,7 @@ impl Session {
             plan: &prepared.plan,
             layout: &prepared.layout,
             images: &images,
+            tokens: &prepared.tokens,
             first_image: self.images,
             starts: &self.positions,
             observe_all: request.observe.tensors,
@@ -176,7 +181,9 @@ impl Session {
             telemetry.report(Phase::Preprocess, inputs.len(), visuals.len())?;
         }
         let layouts: Vec<&VisualLayout> = inputs.iter().map(VisualInput::layout).collect();
-        let plan = engine.plan(&self.options, &layouts)?;
+        let tokens =
+            layouts.iter().map(|layout| token_layout(layout)).collect::<Result<Vec<_>>>()?;
+        let plan = engine.plan_tokens(&self.options, &tokens)?;
         let spatial = engine.model.config().decoder.rope.axes.is_spatial();
         let extent = |layout: &&VisualLayout| {
             if spatial { Extent::grid(layout) } else { Extent::line(layout.len()) }
@@ -186,7 +193,7 @@ impl Session {
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
         check_text(&plan, &layout)?;
-        Ok(Prepared { layout, inputs, plan, history })
+        Ok(Prepared { layout, inputs, tokens, plan, history })
     }
 
     /// Runs the vision side on the images that have not been through it.
@@ -198,7 +205,7 @@ impl Session {
         telemetry: &mut Telemetry<'_>,
     ) -> Result<Vec<Arc<VisionOutput>>> {
         let (plan, dump) = (prepared.plan.stage1.as_ref(), request.observe.tensors);
-        let mut taps = plan.map_or_else(VisionTaps::default, Stage1Plan::taps);
+        let mut taps = plan.map_or_else(VisionTaps::default, vision_taps);
         taps.features |= dump;
         taps.attention.deep |= dump;
         let projects = engine.family.traits().projects_tokens;
@@ -307,7 +314,7 @@ fn check_length(tokens: usize, longest: usize) -> Result<()> {
 /// Refuses to score visual tokens by text where there is none.
 fn check_text(plan: &Plan, layout: &PromptLayout) -> Result<()> {
     let asks = plan.stage1.as_ref().is_some_and(|plan| plan.signals.has(Signal::Text));
-    let scored = asks || plan.cuts.iter().any(|cut| cut.signals.attention.is_some());
+    let scored = asks || plan.cuts.iter().any(|cut| cut.signals.has(Signal::Relevance));
     if scored && layout.len() == layout.visual_tokens() {
         let accepted = "at least 1 text token, by which visual tokens are scored";
         return Err(Error::range("prompt", "0 text tokens", accepted));

@@ -12,7 +12,7 @@ use mico_vision::{Processed, RgbImage, Size};
 use super::qwen::{self, CHATML};
 use super::{
     BoxUnits, ChatMl, EvaluationProfile, FamilySpec, ImageProcessor, ImageSpec, LimitKind, Packing,
-    ProcessorRequest, PromptFormat, PromptSpec, PruningSpec, QuestionWords, Toolkit, UsualInput,
+    ProcessorRequest, PromptFormat, PromptSpec, QuestionWords, SchedulePolicy, Toolkit, UsualInput,
 };
 use crate::error::Result;
 use crate::preprocess::{ImageLimits, only, small};
@@ -56,10 +56,10 @@ pub static INTERNVL: FamilySpec = FamilySpec {
         enclosure: Some((OPENS, CLOSES)),
         question: QuestionWords::Telling,
     },
-    pruning: PruningSpec {
+    pruning: SchedulePolicy {
         basis: PoolBasis::Nominal,
         remainder: Remainder::First,
-        ..PruningSpec::PAPER
+        ..SchedulePolicy::PAPER
     },
     switches: &[&INTERN_FEATURE, &IMAGE_LIMITS],
     usual: UsualInput { paper_size: tiles, photo_size: tiles, ..qwen::USUAL },

@@ -9,7 +9,7 @@ use mico_vision::{Processed, RgbImage, Size};
 
 use super::{
     BoxUnits, EvaluationProfile, FamilySpec, ImageProcessor, ImageSpec, Packing, ProcessorRequest,
-    PromptSpec, PruningSpec, QuestionWords, Toolkit, UsualInput,
+    PromptSpec, QuestionWords, SchedulePolicy, Toolkit, UsualInput,
 };
 use crate::error::{Error, Result};
 use crate::preprocess::{only, small};
@@ -38,7 +38,7 @@ pub static LLAVA: FamilySpec = FamilySpec {
         enclosure: None,
         question: QuestionWords::Telling,
     },
-    pruning: PruningSpec::PAPER,
+    pruning: SchedulePolicy::PAPER,
     switches: &[&LLAVA15_PAD],
     usual: UsualInput {
         paper_size: |config| views(config, 1),

@@ -10,7 +10,7 @@ use mico_vision::{Processed, RgbImage, Size};
 use super::qwen::{self, CHATML};
 use super::{
     BoxUnits, ChatMl, EvaluationProfile, FamilySpec, ImageProcessor, ImageSpec, Packing,
-    PromptFormat, PromptSpec, PruningSpec, QuestionWords, Toolkit, UsualInput,
+    PromptFormat, PromptSpec, QuestionWords, SchedulePolicy, Toolkit, UsualInput,
 };
 use crate::error::Result;
 use crate::preprocess::small;
@@ -53,7 +53,7 @@ pub static LLAVA_VIDEO: FamilySpec = FamilySpec {
         enclosure: None,
         question: QuestionWords::Telling,
     },
-    pruning: PruningSpec { per_frame: true, ..PruningSpec::PAPER },
+    pruning: SchedulePolicy { per_frame: true, ..SchedulePolicy::PAPER },
     switches: &[&VIDEO_NEWLINE, &VIDEO_STAGE1_FEATURE],
     usual: UsualInput {
         paper_size: frame,

@@ -56,7 +56,7 @@ pub struct FamilySpec {
     /// How messages become a prompt.
     pub prompt: PromptSpec,
     /// How budgets become counts.
-    pub pruning: PruningSpec,
+    pub pruning: SchedulePolicy,
     /// The switches it has besides those of all families.
     pub switches: &'static [&'static Switch],
     /// What is counted and measured on when nobody says.
@@ -100,7 +100,7 @@ pub struct PromptSpec {
 
 /// How a family's budgets become counts; the refinement block is each model's own.
 #[derive(Debug, Clone, Copy)]
-pub struct PruningSpec {
+pub struct SchedulePolicy {
     /// The count that refinement is computed from.
     pub basis: PoolBasis,
     /// Leftover of the split over groups.
@@ -113,10 +113,10 @@ pub struct PruningSpec {
     pub relevance: Normalisation,
 }
 
-impl PruningSpec {
+impl SchedulePolicy {
     /// What most families have.
     pub const PAPER: Self = Self {
-        basis: PoolBasis::Realised,
+        basis: PoolBasis::Realized,
         remainder: Remainder::Drop,
         out_of_range: OutOfRange::Clip,
         per_frame: false,

@@ -10,7 +10,7 @@ use mico_vision::qwen::PixelLimits;
 use super::qwen::{self, CHATML, preprocessing, processor, token_side};
 use super::{
     BoxUnits, EvaluationProfile, FamilySpec, ImageSpec, Packing, PromptFormat, PromptSpec,
-    PruningSpec, Toolkit, UsualInput,
+    SchedulePolicy, Toolkit, UsualInput,
 };
 use crate::preprocess::ImageLimits;
 use crate::switches::{IMAGE_LIMITS, LimitSource};
@@ -42,7 +42,7 @@ pub static QWEN2_5_VL: FamilySpec = FamilySpec {
         enclosure: None,
         question: qwen::QUESTION,
     },
-    pruning: PruningSpec { basis: PoolBasis::Nominal, ..PruningSpec::PAPER },
+    pruning: SchedulePolicy { basis: PoolBasis::Nominal, ..SchedulePolicy::PAPER },
     switches: &[&IMAGE_LIMITS],
     usual: UsualInput { limits: LimitSource::Paper, ..qwen::USUAL },
     evaluation: EvaluationProfile {

@@ -4,7 +4,7 @@ use mico_model::{Normalisation, architectures};
 use mico_select::schedule::OutOfRange;
 
 use super::qwen::CHATML;
-use super::{ChatMl, FamilySpec, PromptFormat, PromptSpec, PruningSpec, QWEN3_VL};
+use super::{ChatMl, FamilySpec, PromptFormat, PromptSpec, QWEN3_VL, SchedulePolicy};
 
 /// Thinking is over before it begins.
 static PROMPT: PromptFormat = PromptFormat {
@@ -19,10 +19,10 @@ static PROMPT: PromptFormat = PromptFormat {
 pub static QWEN3_5: FamilySpec = FamilySpec {
     architecture: &architectures::QWEN3_5,
     prompt: PromptSpec { formats: &[&PROMPT], format: |_| &PROMPT, ..QWEN3_VL.prompt },
-    pruning: PruningSpec {
+    pruning: SchedulePolicy {
         out_of_range: OutOfRange::Refuse,
         relevance: Normalisation::VisualOnly,
-        ..PruningSpec::PAPER
+        ..SchedulePolicy::PAPER
     },
     ..QWEN3_VL
 };

@@ -7,7 +7,7 @@ use mico_vision::qwen::PixelLimits;
 use super::qwen::{self, CHATML, preprocessing, processor};
 use super::{
     BoxUnits, ChatMl, EvaluationProfile, FamilySpec, ImageSpec, Packing, PromptFormat, PromptSpec,
-    PruningSpec, QWEN2_5_VL, Toolkit,
+    QWEN2_5_VL, SchedulePolicy, Toolkit,
 };
 use crate::preprocess::ImageLimits;
 use crate::switches::IMAGE_LIMITS;
@@ -31,7 +31,7 @@ pub static QWEN3_VL: FamilySpec = FamilySpec {
         token_rule: "one per 32 x 32 pixels",
     },
     prompt: PromptSpec { formats: &[&PROMPT], format: |_| &PROMPT, ..QWEN2_5_VL.prompt },
-    pruning: PruningSpec::PAPER,
+    pruning: SchedulePolicy::PAPER,
     switches: &[&IMAGE_LIMITS],
     usual: qwen::USUAL,
     evaluation: EvaluationProfile {

@@ -8,7 +8,7 @@
 mod decoder;
 mod pruning;
 
-pub use pruning::{Planned, PruningWork, SelectionSize};
+pub use pruning::{Planned, PruningWork};
 
 use mico_model::{Grid, ModelConfig};
 use serde::Serialize;

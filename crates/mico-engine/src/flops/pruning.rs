@@ -1,58 +1,15 @@
 //! FLOPs of pruning itself: what a plan costs besides the tokens it saves.
 
 use mico_model::config::DecoderConfig;
-use mico_model::{Grid, ModelConfig, Normalisation};
+use mico_model::{Grid, ModelConfig};
+use mico_select::pruner::{
+    Cut, FeatureSpace, Normalization, Plan, Pruner, Quota, SelectionSize, Stage1Plan, TextAttention,
+};
 use mico_vision::layout::VisualLayout;
 
 use super::{Gflops, Head, Prefill, prefill};
 use crate::error::Result;
 use crate::pipeline::grids;
-use crate::pruner::{Cut, FeatureSpace, Plan, Pruner, Share, TextAttention};
-
-/// What one pick of the dense greedy does to each pair of tokens: compare, weigh, add.
-const GREEDY_PAIR: f64 = 3.0;
-/// What one pick of a fused greedy kernel does to each token, for each halving of their number: fitted
-/// to the three counts the paper gives for video (0.088, 0.386 and 1.687 GFLOPs), within 2 %.
-const FUSED_STEP: f64 = 16.0 / 3.0;
-
-/// One selection: of how many tokens, how many are kept, and how wide what is compared is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SelectionSize {
-    /// Candidates.
-    pub tokens: f64,
-    /// Survivors.
-    pub kept: f64,
-    /// Width of the features the rule works on.
-    pub width: f64,
-    /// Width of the decoder's embeddings.
-    pub projected: f64,
-    /// Width of a head's keys.
-    pub keys: f64,
-    /// Words of the question.
-    pub text: f64,
-    /// Whether the greedy part is counted as a fused kernel's.
-    pub fused: bool,
-}
-
-impl SelectionSize {
-    /// All similarities.
-    pub fn similarities(&self) -> f64 {
-        2.0 * self.tokens * self.tokens * self.width
-    }
-
-    /// A greedy maximisation of coverage.
-    pub fn greedy(&self) -> f64 {
-        if self.fused {
-            return FUSED_STEP * self.kept * self.tokens * self.tokens.log2().max(1.0);
-        }
-        GREEDY_PAIR * self.tokens * self.tokens * self.kept
-    }
-
-    /// The similarity of every dropped token with every kept one.
-    pub fn joins(&self) -> f64 {
-        2.0 * (self.tokens - self.kept).max(0.0) * self.kept * self.width
-    }
-}
 
 /// FLOPs of pruning.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -84,30 +41,25 @@ pub struct Planned<'a> {
 
 impl Planned<'_> {
     /// Visual tokens that enter the decoder.
-    pub fn entering(&self) -> Result<usize> {
-        let Some(stage1) = &self.plan.stage1 else {
-            return Ok(self.images.iter().map(|layout| layout.len()).sum());
-        };
-        let family = self.config.family;
-        let pairs = self.images.iter().zip(&stage1.shares);
-        let left = pairs.map(|(layout, share)| self.pruner.leaves(layout, share, family));
-        left.map(|count| Ok(count?.most())).sum()
+    pub fn entering(&self) -> usize {
+        let all = || self.images.iter().map(|layout| layout.len()).sum();
+        self.plan.stage1.as_ref().map_or_else(all, Stage1Plan::entering)
     }
 
     /// Visual tokens in each block.
-    pub fn visual_per_block(&self) -> Result<Vec<usize>> {
-        let (mut blocks, mut left) = (Vec::new(), self.entering()?);
+    pub fn visual_per_block(&self) -> Vec<usize> {
+        let (mut blocks, mut left) = (Vec::new(), self.entering());
         for cut in &self.plan.cuts {
             blocks.resize(cut.block, left);
             left = left.min(cut.keep);
         }
         blocks.resize(self.config.decoder.blocks, left);
-        Ok(blocks)
+        blocks
     }
 
     /// GFLOPs of the whole prefill.
     pub fn prefill(&self, head: Head) -> Result<Gflops> {
-        let visual = self.visual_per_block()?;
+        let visual = self.visual_per_block();
         let tokens: Vec<usize> = visual.iter().map(|visual| visual + self.text).collect();
         let grids: Vec<Grid> = self.images.iter().flat_map(|layout| grids(layout)).collect();
         Ok(prefill(&Prefill {
@@ -115,15 +67,15 @@ impl Planned<'_> {
             grids: &grids,
             tokens_per_block: &tokens,
             head,
-            pruning: self.work()?,
+            pruning: self.work(),
         })?)
     }
 
     /// What pruning costs.
-    pub fn work(&self) -> Result<PruningWork> {
+    pub fn work(&self) -> PruningWork {
         let mut work = PruningWork { stage1: self.stage1(), ..PruningWork::default() };
         let decoder = &self.config.decoder;
-        let entering = self.entering()?;
+        let entering = self.entering();
         let mut left = entering;
         for cut in &self.plan.cuts {
             if cut.keep >= left {
@@ -138,7 +90,7 @@ impl Planned<'_> {
             });
             left = cut.keep;
         }
-        Ok(work)
+        work
     }
 
     /// The paper's count for video differs in three ways from its count for images: the greedy part is
@@ -163,7 +115,7 @@ impl Planned<'_> {
 
     fn stage1(&self) -> f64 {
         let Some(stage1) = &self.plan.stage1 else { return 0.0 };
-        let projected = stage1.signals.space == FeatureSpace::Projected || self.video();
+        let projected = stage1.signals.space() == FeatureSpace::Projected || self.video();
         let one = |tokens: usize, kept: usize| {
             if kept >= tokens {
                 return 0.0;
@@ -172,14 +124,14 @@ impl Planned<'_> {
             let width = if projected { size.projected } else { size.width };
             self.pruner.stage1_flops(&SelectionSize { width, ..size })
         };
-        let image = |(layout, share): (&&VisualLayout, &Share)| match share {
-            Share::Everything => 0.0,
-            Share::Image(kept) => one(layout.group_sizes().iter().sum(), *kept),
-            Share::Groups(counts) => {
+        let image = |(layout, quota): (&&VisualLayout, &Quota)| match quota {
+            Quota::Everything => 0.0,
+            Quota::Image(kept) => one(layout.group_sizes().iter().sum(), *kept),
+            Quota::Groups(counts) => {
                 layout.group_sizes().into_iter().zip(counts).map(|(n, &kept)| one(n, kept)).sum()
             }
         };
-        self.images.iter().zip(&stage1.shares).map(image).sum()
+        self.images.iter().zip(&stage1.quotas).map(image).sum()
     }
 
     /// Attention rows of a cut after which something goes.
@@ -188,15 +140,15 @@ impl Planned<'_> {
         let (rows, width) = ((visual + self.text) as f64, decoder.hidden_size as f64);
         let (queries, keys) = attention_widths(decoder);
         let after = self.after_image as f64;
-        match cut.signals.attention {
+        match cut.signals.attention() {
             None => 0.0,
-            Some(TextAttention::Mean(Normalisation::VisualOnly)) => {
+            Some(TextAttention::Mean(Normalization::VisualOnly)) => {
                 2.0 * self.text as f64 * visual as f64 * queries
             }
-            Some(TextAttention::Mean(Normalisation::FullCausal)) if self.video() => {
+            Some(TextAttention::Mean(Normalization::FullCausal)) if self.video() => {
                 2.0 * rows * width * (queries + keys) + 2.0 * self.text as f64 * rows * queries
             }
-            Some(TextAttention::Mean(Normalisation::FullCausal)) => 2.0 * after * rows * queries,
+            Some(TextAttention::Mean(Normalization::FullCausal)) => 2.0 * after * rows * queries,
             Some(TextAttention::LastToken) => 2.0 * rows * queries,
             Some(TextAttention::NextLastToken { .. }) => {
                 2.0 * width * (rows * keys + queries) + 2.0 * rows * queries

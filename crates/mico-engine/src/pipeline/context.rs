@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use mico_model::Decoder;
+use mico_select::pruner::{Plan, PositionRule, Pruner, TokenLayout};
 
 use super::VisionOutput;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::layout::PromptLayout;
-use crate::pruner::{Plan, PositionRule, Pruner};
 use crate::request::SessionOptions;
 use crate::sink::{Phase, Sink, report};
 use crate::trace::Seconds;
@@ -21,6 +21,8 @@ pub(crate) struct TurnContext<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) layout: &'a PromptLayout,
     pub(crate) images: &'a [Arc<VisionOutput>],
+    /// Their sequences as pruners see them.
+    pub(crate) tokens: &'a [TokenLayout],
     /// Number of the turn's first image, counted through the session.
     pub(crate) first_image: usize,
     /// Logical position of the turn's first token in each block.

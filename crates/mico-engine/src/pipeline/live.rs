@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use candle_core::Tensor;
 use mico_model::{Caches, Decoder, DeepStack, Position, Positions, QkTap, Tap, Tokens};
+use mico_select::pruner::PositionRule;
 use mico_select::{Merge, Replacement, Selection};
 
 use super::{Stage1, Telemetry, TurnContext, arrange, gather};
 use crate::error::Result;
 use crate::layout::{PromptLayout, Slot};
-use crate::pruner::PositionRule;
 use crate::sink::Phase;
 use crate::trace::timed;
 
@@ -276,24 +276,20 @@ fn to_row_selection(selection: &Selection, visual: &[u32], stay: &[u32]) -> Sele
     let sequence: Vec<usize> = stay.iter().map(|&at| at as usize).collect();
     let mut kept = sequence.clone();
     kept.sort_unstable();
-    Selection {
-        kept,
-        sequence,
-        merges: selection
-            .merges
-            .iter()
-            .map(|merge| Merge {
-                target: row(merge.target),
-                sources: merge.sources.iter().map(|&source| row(source)).collect(),
-                ..merge.clone()
-            })
-            .collect(),
-        replaced: selection
-            .replaced
-            .iter()
-            .map(|r| Replacement { position: row(r.position), token: row(r.token) })
-            .collect(),
-        ..Selection::default()
+    let mut rows = Selection::keeping(kept);
+    rows.sequence = sequence;
+    rows.merges = selection.merges.iter().map(|merge| to_row_merge(merge, &row)).collect();
+    let replaced = selection.replaced.iter();
+    rows.replaced =
+        replaced.map(|r| Replacement { position: row(r.position), token: row(r.token) }).collect();
+    rows
+}
+
+fn to_row_merge(merge: &Merge, row: &impl Fn(usize) -> usize) -> Merge {
+    Merge {
+        target: row(merge.target),
+        sources: merge.sources.iter().map(|&source| row(source)).collect(),
+        ..merge.clone()
     }
 }
 
@@ -305,13 +301,13 @@ mod tests {
     fn what_stays_of_each_run_takes_its_place() {
         // Text at rows 0, 4 and 7; two runs of visual rows.
         let kinds = RowKinds { visual: vec![1, 2, 3, 5, 6], text: vec![0, 4, 7] };
-        let mut selection = Selection { kept: vec![0, 2, 4], ..Selection::default() };
+        let mut selection = Selection::keeping(vec![0, 2, 4]);
         assert_eq!(surviving_rows(&kinds, 8, &selection), [0, 1, 3, 4, 6, 7]);
         selection.sequence = vec![2, 4, 0];
         assert_eq!(surviving_rows(&kinds, 8, &selection), [0, 3, 1, 4, 6, 7]);
         assert_eq!(visual_places(&[0, 3, 1, 4, 6, 7], &kinds.visual), [2, 0, 4]);
         let none = RowKinds { visual: vec![0, 1], text: vec![2] };
-        let first = Selection { kept: vec![1], ..Selection::default() };
+        let first = Selection::keeping(vec![1]);
         assert_eq!(surviving_rows(&none, 3, &first), [1, 2]);
     }
 }

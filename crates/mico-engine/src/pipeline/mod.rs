@@ -4,6 +4,7 @@ mod context;
 mod live;
 mod prefill;
 mod question;
+mod signals;
 mod stage1;
 mod stage2;
 mod vision;
@@ -12,14 +13,15 @@ pub(crate) use context::{Telemetry, TurnContext};
 pub(crate) use prefill::{Prefilled, prefill};
 pub use question::QuestionWords;
 pub(crate) use question::{QuestionText, question};
+pub(crate) use signals::vision_taps;
 pub(crate) use stage1::{Stage1, stage1};
 pub(crate) use vision::{EncodeOptions, VisionOutput, encode, grids};
 
 use candle_core::{Device, Tensor};
 use mico_select::{Rows, Selection};
 
-use crate::error::{Error, Result};
-use crate::pruner::{Count, Features};
+use crate::error::Result;
+use crate::features::Features;
 
 /// Rows of `[n, d]` in the given order.
 fn gather(rows: &Tensor, index: &[u32]) -> Result<Tensor> {
@@ -45,24 +47,4 @@ fn arrange(rows: &Tensor, selection: &Selection) -> Result<Tensor> {
 fn filtered(rows: &Tensor, selection: &Selection) -> Result<Tensor> {
     let index: Vec<u32> = selection.in_sequence().iter().map(|&row| row as u32).collect();
     gather(rows, &index)
-}
-
-/// Holds a selection against what was agreed: ascending, in range, and of the right number.
-fn check(pruner: &'static str, selection: &Selection, count: Count, of: usize) -> Result<()> {
-    let kept = &selection.kept;
-    let ascending = kept.windows(2).all(|pair| pair[0] < pair[1]);
-    let sequence = selection.in_sequence();
-    let same = sequence.len() == kept.len()
-        && sequence.iter().all(|token| kept.binary_search(token).is_ok());
-    let in_range = kept.last().is_none_or(|&last| last < of);
-    if count.admits(kept.len()) && !kept.is_empty() && ascending && same && in_range {
-        return Ok(());
-    }
-    let message = format!(
-        "kept {} of {of} tokens (ascending: {ascending}, last {:?}, in sequence: {same}), the plan \
-         says {count:?}",
-        kept.len(),
-        kept.last()
-    );
-    Err(Error::Pruner { pruner, message })
 }

@@ -2,13 +2,13 @@
 
 use candle_core::Tensor;
 use mico_model::{Caches, Position};
+use mico_select::pruner::{Cut, PositionRule, TextAttention};
 use mico_select::{Merge, Selection};
 
 use super::live::LiveTokens;
-use super::stage2::{Observed, Observing, choose, raters, tap};
+use super::stage2::{CutSignals, Observing, choose, raters, tap};
 use super::{Stage1, Telemetry, TurnContext};
 use crate::error::{Error, Result};
-use crate::pruner::{Cut, PositionRule, TextAttention};
 use crate::sink::Phase;
 use crate::trace::timed;
 
@@ -26,7 +26,7 @@ pub(crate) struct Prefilled {
     /// Visual tokens in each block.
     pub(crate) visual_per_block: Vec<usize>,
     /// What the cuts saw: the last one, or all of them.
-    pub(crate) observed: Vec<Observed>,
+    pub(crate) observed: Vec<CutSignals>,
 }
 
 /// What a cut left.
@@ -82,7 +82,7 @@ struct Prefill<'a> {
     rows_per_block: Vec<usize>,
     visual_per_block: Vec<usize>,
     survivors: Vec<CutSurvivors>,
-    observed: Vec<Observed>,
+    observed: Vec<CutSignals>,
 }
 
 /// Positions are renumbered only where tokens go: an untouched prompt stays as it is.
@@ -103,7 +103,7 @@ impl<'a> Prefill<'a> {
         let live = LiveTokens::enter(context, stage1, rule)?;
         // Without visual tokens there is nothing to cut.
         let cuts: &[Cut] = if live.visual.is_empty() { &[] } else { &context.plan.cuts };
-        let rated = cuts.iter().any(|cut| cut.signals.attention == Some(TextAttention::Raters));
+        let rated = cuts.iter().any(|cut| cut.signals.attention() == Some(TextAttention::Raters));
         let raters = if rated {
             timed(&mut telemetry.seconds.stage2_relevance, || raters(&live))?
         } else {
@@ -140,7 +140,7 @@ impl<'a> Prefill<'a> {
         let tapped =
             live.advance(self.from..cut.block, caches, wanted.flatten().as_ref(), telemetry)?;
         self.from = cut.block;
-        let mut seen = Observed::default();
+        let mut seen = CutSignals::default();
         if looks {
             live.set_block_positions(cut.block)?;
             let kinds = kinds.first(cut.among);

@@ -3,8 +3,8 @@
 use mico_model::Decoder;
 
 use crate::error::Result;
+use crate::features::Features;
 use crate::layout::{PromptLayout, Slot};
-use crate::pruner::Features;
 use crate::tokenizer::Tokenizer;
 
 /// Instructions about the form of the answer, which say nothing about the image.

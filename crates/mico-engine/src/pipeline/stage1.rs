@@ -2,11 +2,13 @@
 
 use candle_core::Tensor;
 use mico_model::Model;
-use mico_select::{Merge, Selection, Tensor as Signal};
+use mico_select::pruner::{PositionRule, Stage1Plan, Stage1View, check_selection};
+use mico_select::{Merge, Selection};
 
-use super::{Telemetry, TurnContext, VisionOutput, arrange, check, filtered};
+use super::signals::{Derived, stage1_signals};
+use super::{Telemetry, TurnContext, VisionOutput, arrange, filtered};
 use crate::error::{Error, Result};
-use crate::pruner::{FeatureSpace, Features, PositionRule, Stage1Plan, Stage1View};
+use crate::features::Features;
 use crate::sink::Phase;
 use crate::trace::{Seconds, timed};
 
@@ -39,12 +41,12 @@ pub(crate) fn stage1(
     let plan = context.plan.stage1.as_ref();
     done.groups = plan.filter(|_| !context.images.is_empty()).map(|_| Vec::new());
     for (index, image) in context.images.iter().enumerate() {
-        match plan.filter(|plan| index < plan.shares.len()) {
+        match plan.filter(|plan| index < plan.quotas.len()) {
             None => {
                 let tokens = context.layout.image(index);
                 done.kept.extend(tokens.clone());
                 done.sequence.extend(tokens);
-                embeds.push(embedded(image)?.clone());
+                embeds.push(image.embeddings()?.clone());
                 layers.push(image.deepstack.clone());
             }
             Some(plan) => {
@@ -95,9 +97,7 @@ fn select(
 ) -> Result<Selection> {
     let (image, pruner) = (&context.images[index], context.pruner());
     let mut selection = choose(context, plan, index, question)?;
-    let family = context.engine.model.config().family;
-    let count = pruner.leaves(&image.layout, &plan.shares[index], family)?;
-    check(pruner.name(), &selection, count, image.layout.len())?;
+    check_selection(pruner.name(), &selection, plan.leaves[index], image.layout.len())?;
     if context.positions() == PositionRule::Original {
         selection.sequence.clear();
     }
@@ -123,7 +123,7 @@ fn survivors(
             let rows = timed(&mut seconds.stage1, || arrange(&rows, selection))?;
             timed(&mut seconds.projector, || project(&context.engine.model, &rows))
         }
-        None => timed(&mut seconds.stage1, || arrange(embedded(image)?, selection)),
+        None => timed(&mut seconds.stage1, || arrange(image.embeddings()?, selection)),
     }
 }
 
@@ -134,51 +134,16 @@ fn choose(
     index: usize,
     question: Option<&Features>,
 ) -> Result<Selection> {
-    let (signals, image) = (plan.signals, &context.images[index]);
-    let space = || Features::from_tensor(embedded(image)?);
-    let projected = signals.embeddings().then(space).transpose()?;
-    let features = match signals.space {
-        FeatureSpace::Tower => image.features.as_ref(),
-        FeatureSpace::Projected => projected.as_ref(),
-    };
-    let shows_nothing = |token| f32::from(u8::from(image.layout.region(token).is_empty()));
-    let padding: Option<Vec<f32>> =
-        signals.has(Signal::Excluded).then(|| (0..image.layout.len()).map(shows_nothing).collect());
-    let rows = [
-        (Signal::Features, features),
-        (Signal::Projected, projected.as_ref()),
-        (Signal::Keys, image.keys.as_ref()),
-        (Signal::Text, question),
-    ];
-    let vectors = [
-        (Signal::Reliability, image.reliability.as_deref()),
-        (Signal::ReliabilityShallow, image.shallow.as_deref()),
-        (Signal::Excluded, padding.as_deref()),
-    ];
-    let missing = |signal: Signal| {
-        let message = format!("stage1.{signal} was not observed");
-        Error::Pruner { pruner: context.pruner().name(), message }
-    };
-    let (mut shown_rows, mut shown_vectors) = (Vec::new(), Vec::new());
-    for (signal, found) in rows.into_iter().filter(|(signal, _)| signals.has(*signal)) {
-        shown_rows.push((signal, found.ok_or_else(|| missing(signal))?));
-    }
-    for (signal, found) in vectors.into_iter().filter(|(signal, _)| signals.has(*signal)) {
-        shown_vectors.push((signal, found.ok_or_else(|| missing(signal))?));
-    }
+    let (image, pruner) = (&context.images[index], context.pruner());
+    let derived = Derived::of(image, plan.signals)?;
+    let observed = stage1_signals(pruner.name(), plan.signals, image, &derived, question)?;
     let view = Stage1View {
         image: context.first_image + index,
-        family: context.engine.model.config().family,
-        layout: &image.layout,
-        rows: &shown_rows,
-        vectors: &shown_vectors,
+        model: &context.engine.traits,
+        layout: &context.tokens[index],
+        observed,
     };
-    context.pruner().before_decoder(&view, &plan.shares[index])
-}
-
-/// The embeddings of an image that is projected whole.
-fn embedded(image: &VisionOutput) -> Result<&Tensor> {
-    image.embeds.as_ref().ok_or_else(|| Error::internal("an image was not projected as a whole"))
+    Ok(pruner.before_decoder(&view, &plan.quotas[index])?)
 }
 
 /// Rows of the tower in the decoder's space.
@@ -192,7 +157,7 @@ fn tower_rows(image: &VisionOutput) -> Result<Tensor> {
     let Some(features) = &image.features else {
         return Err(Error::internal("tokens are to be merged, the tower's features were not kept"));
     };
-    let embeds = embedded(image)?;
+    let embeds = image.embeddings()?;
     Ok(features.to_tensor()?.to_device(embeds.device())?.to_dtype(embeds.dtype())?)
 }
 

@@ -2,21 +2,25 @@
 
 use candle_core::Tensor;
 use mico_model::{Caches, Decoder, Peek, QkTap, Tap, attention_row, text_to_visual_attention};
-use mico_select::{Matrix, Rows, Selection, methods};
+use mico_select::pruner::{
+    Count, Cut, FeatureSpace, Observed, Stage, Stage2View, TextAttention, check_selection,
+};
+use mico_select::{Matrix, Rows, Selection, Signal, methods};
 
 use super::live::{LiveTokens, RowKinds};
-use super::{TurnContext, check, gather};
+use super::{TurnContext, gather};
 use crate::error::Result;
-use crate::pruner::{Count, Cut, Features, HiddenSpace, Stage2View, TextAttention};
+use crate::features::Features;
+use crate::model_traits::normalisation;
 use crate::trace::{Seconds, timed};
 
 /// What was observed at a cut.
 #[derive(Debug, Default)]
-pub(crate) struct Observed {
+pub(crate) struct CutSignals {
     /// The block, counted from 1.
     pub(crate) block: usize,
     pub(crate) features: Option<Features>,
-    pub(crate) attention: Option<Vec<f32>>,
+    pub(crate) relevance: Option<Vec<f32>>,
     pub(crate) text: Option<Features>,
     pub(crate) keys: Option<Features>,
     pub(crate) text_keys: Option<Features>,
@@ -25,15 +29,20 @@ pub(crate) struct Observed {
 /// The rows whose queries a cut wants from its own block, if it wants any.
 pub(super) fn tap(cut: &Cut, kinds: &RowKinds, rows: usize, raters: &[u32]) -> Option<Tap> {
     let last = || vec![rows.saturating_sub(1) as u32];
-    let query_rows = match cut.signals.attention {
+    let query_rows = match cut.signals.attention() {
         Some(TextAttention::Mean(_)) => kinds.text.clone(),
         Some(TextAttention::LastToken) => last(),
         Some(TextAttention::Raters) => raters.to_vec(),
         // Keys come with any query.
-        Some(TextAttention::NextLastToken { .. }) | None if cut.signals.keys => last(),
+        Some(TextAttention::NextLastToken { .. }) | None if keyed(cut) => last(),
         Some(TextAttention::NextLastToken { .. }) | None => return None,
     };
     Some(Tap { block: cut.block - 1, query_rows })
+}
+
+/// Whether a cut declares attention keys of its block.
+fn keyed(cut: &Cut) -> bool {
+    cut.signals.has(Signal::Keys) || cut.signals.has(Signal::TextKeys)
 }
 
 /// What a cut is observed with.
@@ -48,33 +57,34 @@ pub(super) struct Observing<'a> {
 
 impl Observing<'_> {
     /// Computes what the cut declares, from the block's output and its tapped queries and keys.
-    pub(super) fn observe(&self, cut: &Cut) -> Result<Observed> {
-        let mut seen = Observed { block: cut.block, ..Observed::default() };
-        if let Some(kind) = cut.signals.attention {
-            seen.attention = self.attention(cut, kind)?;
+    pub(super) fn observe(&self, cut: &Cut) -> Result<CutSignals> {
+        let mut seen = CutSignals { block: cut.block, ..CutSignals::default() };
+        if let Some(kind) = cut.signals.attention() {
+            seen.relevance = self.attention(cut, kind)?;
         }
-        if let Some(space) = cut.signals.features {
+        let space = cut.signals.space();
+        if cut.signals.has(Signal::Features) {
             seen.features = Some(self.states(&self.kinds.visual, space)?);
         }
         let question = self.kinds.question();
-        if cut.signals.text && !question.is_empty() {
-            let space = cut.signals.features.unwrap_or(HiddenSpace::Residual);
+        if cut.signals.has(Signal::Text) && !question.is_empty() {
             seen.text = Some(self.states(&question, space)?);
         }
-        if let (true, Some(tap)) = (cut.signals.keys, self.tap) {
+        let Some(tap) = self.tap else { return Ok(seen) };
+        if cut.signals.has(Signal::Keys) {
             seen.keys = Some(keys(tap, &self.kinds.visual)?);
-            if !question.is_empty() {
-                seen.text_keys = Some(keys(tap, &question)?);
-            }
+        }
+        if cut.signals.has(Signal::TextKeys) && !question.is_empty() {
+            seen.text_keys = Some(keys(tap, &question)?);
         }
         Ok(seen)
     }
 
-    fn states(&self, rows: &[u32], space: HiddenSpace) -> Result<Features> {
+    fn states(&self, rows: &[u32], space: FeatureSpace) -> Result<Features> {
         let rows = gather(&self.live.hidden, rows)?;
         Features::from_tensor(&match space {
-            HiddenSpace::Residual => rows,
-            HiddenSpace::Normed => self.decoder.normed(&rows)?,
+            FeatureSpace::Normed => self.decoder.normed(&rows)?,
+            _ => rows,
         })
     }
 
@@ -90,12 +100,12 @@ impl Observing<'_> {
         match (kind, self.tap) {
             (TextAttention::NextLastToken { rotary, back }, _) => {
                 let query_rows = vec![self.live.len().saturating_sub(1 + back) as u32];
-                let peek = Peek { block: kind.observed(cut.block), query_rows, rotary };
+                let peek = Peek { block: kind.observed_block(cut.block) - 1, query_rows, rotary };
                 of_row(&self.decoder.peek(&peek, self.live.tokens(), self.caches)?)
             }
             (TextAttention::LastToken, Some(tap)) => of_row(tap),
             (TextAttention::Mean(how), Some(tap)) => {
-                Ok(Some(text_to_visual_attention(tap, &visual(tap), how)?))
+                Ok(Some(text_to_visual_attention(tap, &visual(tap), normalisation(how))?))
             }
             (TextAttention::Raters, Some(tap)) => {
                 let how = mico_model::Normalisation::FullCausal;
@@ -131,32 +141,47 @@ pub(super) fn raters(live: &LiveTokens<'_>) -> Result<Vec<u32>> {
 pub(super) fn choose(
     context: &TurnContext<'_>,
     cut: &Cut,
-    seen: &Observed,
+    seen: &CutSignals,
     tokens: usize,
     seconds: &mut Seconds,
 ) -> Result<Selection> {
     if cut.keep >= tokens {
-        return Ok(Selection { kept: (0..tokens).collect(), ..Selection::default() });
+        return Ok(Selection::everything(tokens));
     }
-    let (pruner, family) = (context.pruner(), context.engine.model.config().family);
+    let pruner = context.pruner();
     let competing = cut.among.unwrap_or(tokens).min(tokens);
     let others = tokens - competing;
-    let view = Stage2View {
-        block: cut.block,
-        tokens: competing,
-        family,
-        features: seen.features.as_ref(),
-        attention: seen.attention.as_deref(),
-        text: seen.text.as_ref(),
-        keys: seen.keys.as_ref(),
-        text_keys: seen.text_keys.as_ref(),
-    };
+    let observed = seen.shown(pruner.name(), cut, competing)?;
+    let view = Stage2View { block: cut.block, model: &context.engine.traits, observed };
     let mut selection = timed(&mut seconds.stage2_select, || pruner.after_block(&view, cut.ask))?;
     let count = Count::Exactly(cut.keep.saturating_sub(others));
-    check(pruner.name(), &selection, count, competing)?;
+    check_selection(pruner.name(), &selection, count, competing)?;
     if !selection.sequence.is_empty() {
         selection.sequence.extend(competing..tokens);
     }
     selection.kept.extend(competing..tokens);
     Ok(selection)
+}
+
+impl CutSignals {
+    /// As the pruner called `method` is shown them. Text may be missing: a prompt need not have any
+    /// behind its images.
+    fn shown(&self, method: &'static str, cut: &Cut, tokens: usize) -> Result<Observed<'_>> {
+        let mut observed = Observed::new(method, Stage::AfterBlock, cut.signals, tokens);
+        let rows = [
+            (Signal::Features, &self.features),
+            (Signal::Text, &self.text),
+            (Signal::Keys, &self.keys),
+            (Signal::TextKeys, &self.text_keys),
+        ];
+        for (signal, rows) in rows {
+            if let Some(rows) = rows {
+                observed = observed.with(signal, rows.matrix()?);
+            }
+        }
+        if let Some(relevance) = &self.relevance {
+            observed = observed.with_vector(Signal::Relevance, relevance)?;
+        }
+        Ok(observed)
+    }
 }

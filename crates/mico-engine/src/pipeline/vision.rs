@@ -11,7 +11,7 @@ use mico_vision::layout::VisualLayout;
 use super::gather;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::pruner::Features;
+use crate::features::Features;
 use crate::sink::{Phase, Sink, Step};
 use crate::switches::{InternFeature, Switches, VideoFeature};
 use crate::trace::{Seconds, timed};
@@ -115,6 +115,11 @@ pub(crate) fn encode(
 }
 
 impl VisionOutput {
+    /// The embeddings of an image that is projected as a whole.
+    pub(super) fn embeddings(&self) -> Result<&Tensor> {
+        self.embeds.as_ref().ok_or_else(|| Error::internal("an image was not projected as a whole"))
+    }
+
     /// Projects the tower's output into the decoder's space.
     fn embed(&mut self, model: &Model, tower: &Encoded, order: &Order) -> Result<()> {
         let embedded = model.embed(tower)?;

@@ -12,12 +12,12 @@ pub use table::{
 };
 
 use mico_model::Normalisation;
+use mico_select::pruner::PositionRule;
 use mico_vision::llava::{AnyresAxis, NextPacking, PadMode};
 use mico_vision::llava_video::RowEnd;
 use mico_vision::resample::ResizeBackend;
 
 use crate::error::{Error, Result};
-use crate::pruner::PositionRule;
 
 /// Positions of the tokens that survive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
