@@ -40,6 +40,7 @@ mod report;
 mod request;
 mod schedule;
 mod session;
+mod setting;
 mod sink;
 pub mod switches;
 pub mod tokenizer;
@@ -64,6 +65,7 @@ pub use prompt::{Message, Part, PromptFormat, PromptStyle, Role};
 pub use request::{ImageInput, Observe, Prompt, Request, SessionOptions, TurnRequest};
 pub use schedule::ModelSchedule;
 pub use session::Session;
+pub use setting::Setting;
 pub use sink::{Phase, Sink, Step, TextSink};
 pub use switches::{
     InternFeature, LimitSource, PositionMode, SWITCHES, Switch, SwitchValue, Switches, VideoFeature,

@@ -8,6 +8,7 @@ use mico_vision::llava::NextPacking;
 use mico_vision::llava_video::RowEnd;
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{ParamError, Processed, RgbImage, Size};
+use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, read_text};
 use crate::families::FamilySpec;
@@ -18,13 +19,17 @@ const FILES: [&str; 2] = ["preprocessor_config.json", "processor_config.json"];
 
 /// How large an image may become for the model, in place of what the checkpoint says. A family whose
 /// input has one size refuses any of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct ImageLimits {
     /// Fewest pixels an image is resized to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub min_pixels: Option<u64>,
     /// Most pixels an image is resized to.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_pixels: Option<u64>,
     /// Most tiles an image is cut into, a thumbnail not counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tiles: Option<u32>,
 }
 

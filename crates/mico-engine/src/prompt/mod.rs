@@ -18,6 +18,8 @@ pub(crate) use encode::{enclosed, encode, image_token_text};
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 use crate::error::{Error, Result};
 use crate::families::FAMILIES;
 
@@ -159,6 +161,19 @@ impl PromptStyle {
             Self::Template => "template",
             Self::Format(format) => format.name,
         }
+    }
+}
+
+impl Serialize for PromptStyle {
+    /// The word for it.
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for PromptStyle {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 
