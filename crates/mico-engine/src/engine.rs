@@ -1,8 +1,6 @@
 //! The engine: a model with everything around it that a request needs.
 
-use mico_model::{
-    Architecture, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, VisionTaps, Watch,
-};
+use mico_model::{LoadOptions, LoadReport, Model, ModelConfig, ModelFiles, VisionTaps, Watch};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::layout::VisualLayout;
@@ -120,9 +118,7 @@ impl Engine {
         options: &EngineOptions<'_>,
     ) -> Result<(Self, LoadReport)> {
         let files = files.into();
-        let architectures: Vec<&'static Architecture> =
-            options.families.iter().map(|family| family.architecture).collect();
-        let config = ModelConfig::read(files, &architectures)?;
+        let config = ModelConfig::read(files, &FamilySpec::architectures(options.families))?;
         let family = FamilySpec::among(options.families, config.family)?;
         let (model, report) = Model::load_as(config, files, &options.load)?;
         let tokenizer = match Tokenizer::open(files) {
