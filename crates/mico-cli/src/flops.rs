@@ -5,7 +5,6 @@ use clap::{Args, ValueEnum};
 use mico_engine::families::FamilySpec;
 use mico_engine::flops::Head;
 use mico_engine::{Counted, Estimate, Switches, TextTokens};
-use mico_model::Preset;
 use mico_vision::Size;
 use serde::Serialize;
 
@@ -67,10 +66,9 @@ struct Document {
 
 impl FlopsArgs {
     fn estimate(&self) -> Result<Document, Failure> {
-        let preset = Preset::find(&self.preset).map_err(Failure::misused)?;
+        let (family, preset) = FamilySpec::preset(&self.preset).map_err(Failure::misused)?;
         let pruning = self.pruning.pruning()?;
         let config = preset.config();
-        let family = FamilySpec::find(config.family)?;
         let usual = &family.usual;
         if let (Some(frames), false) = (self.frames, family.traits().takes_video) {
             let message = format!("--frames {frames}: {} takes images, not videos", preset.name);

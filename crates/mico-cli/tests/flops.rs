@@ -40,7 +40,7 @@ fn the_fields_of_the_contract_are_there() {
 
 #[test]
 fn every_preset_counts_unpruned_and_pruned() {
-    for preset in mico_model::Preset::all() {
+    for preset in mico_engine::families::FamilySpec::presets() {
         let plain = count(&["--preset", preset.name, "--no-prune"]);
         assert!(plain["stage1_kept"].is_null() && plain["stage2_kept"].is_null());
         let tokens = plain["visual_tokens"].as_f64().unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use mico_model::{Architecture, LoadOptions, LoadReport, Model, ModelConfig, ModelFiles};
+use mico_model::{LoadOptions, LoadReport, Model, ModelConfig, ModelFiles};
 use mico_select::pruner::{ModelTraits, Plan, TokenLayout};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
@@ -97,9 +97,7 @@ impl Engine {
     ) -> Result<(Self, LoadReport)> {
         let files = files.into();
         let pool = options.threads.map(pool).transpose()?;
-        let architectures: Vec<&'static Architecture> =
-            options.families.iter().map(|family| family.architecture).collect();
-        let config = ModelConfig::read(files, &architectures)?;
+        let config = ModelConfig::read(files, &FamilySpec::architectures(options.families))?;
         let family = FamilySpec::among(options.families, config.family)?;
         let load = || Model::load_as(config, files, &options.load);
         let (model, report) = in_pool(pool.as_ref(), load)?;

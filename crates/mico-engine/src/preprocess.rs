@@ -125,7 +125,7 @@ impl Preprocessor {
         switches: &Switches,
         limits: &ImageLimits,
     ) -> Result<Self> {
-        switches.check(family.name(), family.switches)?;
+        family.check_switches(switches)?;
         limits.check(family.name(), family.images.limits)?;
         let mut preprocessing = preprocessing.clone();
         preprocessing.backend = switches.resize_backend;

@@ -1,7 +1,7 @@
 //! The published models by name: enough to build one of the same shape without its files. Each
 //! stands in its architecture's file.
 
-use crate::architectures::{ARCHITECTURES, Family};
+use crate::architectures::{ARCHITECTURES, Architecture, Family};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 
@@ -37,18 +37,29 @@ impl Preset {
         Self { is_published: false, ..Self::published(name, refine_layer, shape) }
     }
 
-    /// Every model known by name: the published ones, family by family, then the embedded one.
-    pub fn all() -> impl Iterator<Item = &'static Self> {
-        let all = || ARCHITECTURES.iter().flat_map(|architecture| architecture.presets);
-        all().filter(|preset| preset.is_published).chain(all().filter(|p| !p.is_published))
+    /// The models of these architectures: the published ones in their order, then the embedded one.
+    pub fn of(architectures: &[&'static Architecture]) -> Vec<&'static Self> {
+        let mut all: Vec<&Self> =
+            architectures.iter().flat_map(|architecture| architecture.presets).collect();
+        all.sort_by_key(|preset| !preset.is_published);
+        all
     }
 
-    /// The model of that name.
-    pub fn find(name: &str) -> Result<&'static Self> {
-        Self::all().find(|preset| preset.name == name).ok_or_else(|| {
-            let names: Vec<&str> = Self::all().map(|preset| preset.name).collect();
+    /// The model of that name among those of these architectures.
+    pub fn find_among(
+        architectures: &[&'static Architecture],
+        name: &str,
+    ) -> Result<&'static Self> {
+        let all = Self::of(architectures);
+        all.iter().find(|preset| preset.name == name).copied().ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|preset| preset.name).collect();
             Error::Unknown { what: "preset", found: name.to_owned(), accepted: names.join(", ") }
         })
+    }
+
+    /// The model of that name, of an architecture that ships with the crate.
+    pub fn find(name: &str) -> Result<&'static Self> {
+        Self::find_among(ARCHITECTURES, name)
     }
 
     /// The preset of its family that a configuration has the shape of, if any.
@@ -97,16 +108,16 @@ mod tests {
 
     #[test]
     fn the_papers_rows() {
-        let row = |preset: &Preset| {
+        let row = |preset: &&Preset| {
             let config = preset.config();
             (preset.name, config.family.name(), config.decoder.blocks, preset.refine_layer)
         };
-        assert!(Preset::all().map(row).eq(TABLE));
+        assert!(Preset::of(ARCHITECTURES).iter().map(row).eq(TABLE));
     }
 
     #[test]
     fn every_preset_is_valid_and_finds_itself() {
-        for preset in Preset::all() {
+        for preset in Preset::of(ARCHITECTURES) {
             let config = preset.config();
             config.validate(preset.name).unwrap();
             let own = config.family.architecture().presets;

@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use mico_engine::families::FamilySpec;
 use mico_eval::fingerprint;
-use mico_model::{Preset, QuantKind};
+use mico_model::QuantKind;
 use serde::{Deserialize, Serialize};
 
 use super::args::BenchArgs;
@@ -27,7 +28,7 @@ impl Configuration {
             (Some(folder), _) => (folder.display().to_string(), "not read".to_owned()),
             (None, preset) => {
                 let name = preset.as_deref().unwrap_or_default();
-                let preset = Preset::find(name).map_err(Failure::misused)?;
+                let (_, preset) = FamilySpec::preset(name).map_err(Failure::misused)?;
                 (preset.name.to_owned(), "random".to_owned())
             }
         };

@@ -90,8 +90,8 @@ pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
             (folder.display().to_string(), opened?.0)
         }
         (None, Some(preset)) => {
-            let preset = Preset::find(preset).map_err(Failure::misused)?;
-            (preset.name.to_owned(), synthetic(preset, args.seed, quantisation)?)
+            let (family, preset) = FamilySpec::preset(preset).map_err(Failure::misused)?;
+            (preset.name.to_owned(), synthetic(family, preset, args.seed, quantisation)?)
         }
         (None, None) => return Err(Failure::misused("neither --model nor --synthetic is given")),
     };
@@ -116,14 +116,18 @@ fn check_refine_layer(engine: &Engine, given: Option<usize>) -> Result<(), Failu
     }
 }
 
-fn synthetic(preset: &Preset, seed: u64, quantise: Option<QuantKind>) -> Result<Engine, Error> {
+fn synthetic(
+    family: &'static FamilySpec,
+    preset: &Preset,
+    seed: u64,
+    quantise: Option<QuantKind>,
+) -> Result<Engine, Error> {
     let config = preset.config();
     let spinner = ProgressBar::new_spinner().with_message("making random weights");
     spinner.enable_steady_tick(TICK);
     // What is not quantised is stored as in the published files where memory is short.
     let precision = if quantise.is_some() { Precision::F16 } else { Precision::F32 };
     let options = SyntheticOptions { seed, precision, quantise, ..SyntheticOptions::default() };
-    let family = FamilySpec::find(config.family)?;
     let preprocessing = family.default_preprocessing(&config)?;
     let (model, _) = Model::synthetic(config, &options)?;
     spinner.finish_and_clear();

@@ -30,7 +30,7 @@ pub use crate::prompt::{ChatMl, Piece, PromptFormat};
 
 use std::fmt;
 
-use mico_model::{Architecture, Family, ModelConfig, Normalisation, Traits};
+use mico_model::{Architecture, Family, ModelConfig, Normalisation, Preset, Traits};
 use mico_select::Remainder;
 use mico_select::schedule::{OutOfRange, PoolBasis};
 use mico_vision::Size;
@@ -154,6 +154,22 @@ impl FamilySpec {
         self.architecture.traits
     }
 
+    /// The model halves of these families.
+    pub fn architectures(families: &[&'static Self]) -> Vec<&'static Architecture> {
+        families.iter().map(|family| family.architecture).collect()
+    }
+
+    /// The models known by name, of the families that ship with the engine.
+    pub fn presets() -> Vec<&'static Preset> {
+        Preset::of(&Self::architectures(FAMILIES))
+    }
+
+    /// The model of that name with its family.
+    pub fn preset(name: &str) -> Result<(&'static Self, &'static Preset)> {
+        let preset = Preset::find_among(&Self::architectures(FAMILIES), name)?;
+        Ok((Self::find(preset.family())?, preset))
+    }
+
     /// The spec of a family that ships with the engine.
     pub fn find(family: Family) -> Result<&'static Self> {
         Self::among(FAMILIES, family)
@@ -176,6 +192,11 @@ impl FamilySpec {
     /// How visual tokens stand in the sequence of a run that prunes, or does not.
     pub fn packing(&self, switches: &Switches, prunes: bool) -> Packing {
         (self.images.packing)(switches, prunes)
+    }
+
+    /// Refuses a switch that was set and that the family does not know.
+    pub fn check_switches(&self, switches: &Switches) -> Result<()> {
+        switches.check(self.name(), self.switches)
     }
 
     /// How messages become the prompt of a checkpoint with this template, or without one.

@@ -1,6 +1,6 @@
 //! What every family must keep to, and where they differ.
 
-use mico_model::{ARCHITECTURES, Preset};
+use mico_model::ARCHITECTURES;
 use mico_vision::RgbImage;
 use mico_vision::llava::NextPacking;
 use mico_vision::llava_video::RowEnd;
@@ -22,11 +22,15 @@ fn processor(spec: &FamilySpec, switches: &str, limits: ImageLimits) -> Result<P
 }
 
 #[test]
-fn families_are_those_of_the_models() {
-    let names: Vec<&str> = ARCHITECTURES.iter().map(|architecture| architecture.name).collect();
-    assert_eq!(FAMILIES.iter().map(|spec| spec.name()).collect::<Vec<_>>(), names);
-    for preset in Preset::all() {
-        assert!(FamilySpec::find(preset.family()).is_ok(), "{}", preset.name);
+fn every_architecture_has_its_family_and_every_name_is_one() {
+    for architecture in ARCHITECTURES {
+        assert!(FamilySpec::find(Family::of(architecture)).is_ok(), "{architecture:?}");
+    }
+    for (index, spec) in FAMILIES.iter().enumerate() {
+        assert!(FAMILIES[..index].iter().all(|other| other.name() != spec.name()), "{spec:?}");
+    }
+    for preset in FamilySpec::presets() {
+        assert_eq!(FamilySpec::preset(preset.name).unwrap().0.name(), preset.family().name());
     }
 }
 
@@ -115,7 +119,7 @@ fn schedules_are_those_of_the_paper() {
         let config = Preset::find(name).unwrap().config();
         ModelSchedule::of(FamilySpec::find(config.family).unwrap(), &config)
     };
-    for preset in Preset::all() {
+    for preset in FamilySpec::presets() {
         let schedule = of(preset.name);
         assert_eq!(schedule.preset, Some(preset.name));
         assert_eq!(schedule.policy.refine_layer, preset.refine_layer);

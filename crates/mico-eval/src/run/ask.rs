@@ -11,8 +11,8 @@ use mico_select::schedule::DEFAULT_POOL;
 use mico_vision::layout::VisualLayout;
 use serde_json::Value;
 
-use super::Run;
 use super::album::Frames;
+use super::{Run, switched};
 use crate::error::{Error, Result};
 use crate::item::{Item, Looking, Shown};
 use crate::journal::Journal;
@@ -149,6 +149,7 @@ impl<'a> Looks<'a> {
     /// Why a setting cannot be run on an item; `None` if it can.
     pub(super) fn refusal(&mut self, item: &Item, setting: &Setting) -> Result<Option<String>> {
         let engine = self.run.engine;
+        engine.family().check_switches(&switched(*engine.switches(), setting.switches())?)?;
         let layouts = self.layouts(item).unwrap_or_default();
         let layouts: Vec<&VisualLayout> = layouts.iter().collect();
         match engine.plan(&setting.pruning(0)?, &layouts) {
