@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::coverage::Coverage;
 use crate::gram::{Columns, Sketch};
-use crate::lazy::{Objective, Picks, maximise};
+use crate::lazy::{Objective, Picks, maximize};
 use crate::matrix::Dense;
 use crate::selection::Selection;
 use crate::selector::Context;
@@ -51,7 +51,7 @@ impl Side {
 impl KernelCoverage<'_> {
     /// The greedy selection.
     pub(crate) fn select(mut self, budget: usize, context: &Context<'_>) -> Selection {
-        let Picks { order, gains } = maximise(&mut self, budget, &context.progress);
+        let Picks { order, gains } = maximize(&mut self, budget, &context.progress);
         let mut selection = Selection::from_order(order);
         selection.gains = gains;
         selection.objective =

@@ -1,4 +1,4 @@
-//! Greedy maximisation with stale upper bounds: the picks of the plain greedy, few evaluations.
+//! Greedy maximization with stale upper bounds: the picks of the plain greedy, few evaluations.
 //!
 //! A submodular gain only shrinks as the set grows, so a gain computed earlier bounds it from
 //! above. Candidates wait in a heap ordered by their bound, equal bounds by index. When the first
@@ -81,7 +81,7 @@ impl PartialEq for Candidate {
 impl Eq for Candidate {}
 
 /// Picks `min(budget, N)` candidates.
-pub(crate) fn maximise(
+pub(crate) fn maximize(
     objective: &mut impl Objective,
     budget: usize,
     progress: &Progress<'_>,

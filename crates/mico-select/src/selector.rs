@@ -46,37 +46,6 @@ pub trait Selector: Send + Sync {
     }
 }
 
-impl<S: Selector + ?Sized> Selector for &S {
-    fn name(&self) -> &'static str {
-        (**self).name()
-    }
-
-    fn reads(&self, present: SignalSet) -> Result<SignalSet> {
-        (**self).reads(present)
-    }
-
-    fn nonnegative(&self) -> SignalSet {
-        (**self).nonnegative()
-    }
-
-    fn prepare(&self, inputs: &Inputs<'_>, n: usize) -> Result<Option<Vec<f64>>> {
-        (**self).prepare(inputs, n)
-    }
-
-    fn select(
-        &self,
-        tokens: &Tokens<'_>,
-        budget: usize,
-        context: &Context<'_>,
-    ) -> Result<Selection> {
-        (**self).select(tokens, budget, context)
-    }
-
-    fn select_all(&self, tokens: &Tokens<'_>, context: &Context<'_>) -> Result<Selection> {
-        (**self).select_all(tokens, context)
-    }
-}
-
 /// What a method may use while it selects from one group.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {

@@ -6,8 +6,8 @@
 use mico_select::methods::{pruner_by_name, pruners};
 use mico_select::pruner::{
     Count, FeatureSpace, ModelTraits, Normalization, Observed, Plan, PlanContext, Pruning, Quota,
-    Refinement, Signals, Stage, Stage1View, Stage2View, TextAttention, TokenGrid, TokenLayout,
-    TokenPlace, check_selection,
+    Refinement, Signals, Stage, Stage1Plan, Stage1View, Stage2View, TextAttention, TokenGrid,
+    TokenLayout, TokenPlace, check_selection,
 };
 use mico_select::schedule::{Budget, Policy};
 use mico_select::{Dense, Selection, Settings, Signal};
@@ -142,7 +142,7 @@ fn run(
             chosen.push(strip(selection));
         }
     }
-    for cut in plan.cuts.iter() {
+    for cut in &plan.cuts {
         if cut.keep >= left {
             continue;
         }
@@ -241,7 +241,7 @@ fn documented_counts_come_out() {
             images: &[&layout],
         };
         let plan = pruning.plan(&context)?;
-        let entering = plan.stage1.as_ref().map_or(layout.len(), |stage1| stage1.entering());
+        let entering = plan.stage1.as_ref().map_or(layout.len(), Stage1Plan::entering);
         let cuts: Vec<_> = plan.cuts.iter().map(|cut| (cut.block, cut.keep)).collect();
         Ok::<_, mico_select::Error>((entering, cuts))
     };

@@ -22,7 +22,7 @@ use crate::tokens::Tokens;
 
 pub(super) const METHOD: Method = Method {
     name: "apet",
-    about: "tokens a low-rank reconstruction misses most, with merging, before and in mid-decoder (ApET)",
+    about: "error of a low-rank reconstruction, merge; before and in mid-decoder (ApET)",
     selector: Some(|settings| Ok(Box::new(Apet::from_settings(settings)?))),
     pruner: Some(|settings| {
         let default = Apet::default();

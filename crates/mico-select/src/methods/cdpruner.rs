@@ -17,7 +17,7 @@ use crate::tokens::Tokens;
 
 pub(super) const METHOD: Method = Method {
     name: "cdpruner",
-    about: "determinantal point process conditioned on the question; refused as a pruner, see why",
+    about: "determinantal point process conditioned on the question; refused inside models",
     selector: Some(|_| Ok(Box::new(CdPruner))),
     pruner: Some(|_| Ok(Arc::new(CdPrunerRefusal))),
 };

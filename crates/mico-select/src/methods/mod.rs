@@ -50,6 +50,9 @@ use crate::pruner::Pruner;
 use crate::selector::Selector;
 use crate::settings::Settings;
 
+/// Makes a part of a method from its settings.
+type Builder<T> = fn(&mut Settings) -> Result<T>;
+
 /// A method as the registry knows it.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
@@ -57,8 +60,8 @@ pub struct Method {
     pub name: &'static str,
     /// What it does, in a line.
     pub about: &'static str,
-    selector: Option<fn(&mut Settings) -> Result<Box<dyn Selector>>>,
-    pruner: Option<fn(&mut Settings) -> Result<Arc<dyn Pruner>>>,
+    selector: Option<Builder<Box<dyn Selector>>>,
+    pruner: Option<Builder<Arc<dyn Pruner>>>,
 }
 
 impl Method {
@@ -137,7 +140,7 @@ pub fn pruner_by_name(name: &str, settings: Settings) -> Result<Arc<dyn Pruner>>
 fn build<T>(
     name: &str,
     mut settings: Settings,
-    part: impl Fn(&Method) -> Option<fn(&mut Settings) -> Result<T>>,
+    part: impl Fn(&Method) -> Option<Builder<T>>,
 ) -> Result<T> {
     let Some(make) = METHODS.iter().find(|method| method.name == name).and_then(&part) else {
         let known = METHODS.iter().filter(|method| part(method).is_some());

@@ -19,7 +19,7 @@ use crate::tokens::Tokens;
 
 pub(super) const METHOD: Method = Method {
     name: "sparsevlm",
-    about: "attention of the question's rater words, after three blocks, density-peak merge of the rest (SparseVLM)",
+    about: "attention of rater words, density-peak merge of the rest, after three blocks (SparseVLM)",
     selector: Some(|_| Ok(Box::new(SparseVlm))),
     pruner: Some(|_| Ok(Arc::new(SparseVlmPruner))),
 };
@@ -156,7 +156,7 @@ const STEPS: usize = 1000;
 
 /// Where tokens go, and how blocks are credited.
 #[derive(Debug, Clone, Copy)]
-struct Schedule {
+struct ThreeCuts {
     layers: usize,
     blocks: [usize; 3],
     tokens: usize,
@@ -164,7 +164,7 @@ struct Schedule {
     credited: bool,
 }
 
-impl Schedule {
+impl ThreeCuts {
     /// The tokens each block sees, summed, if `keeps` are kept by score.
     fn total(&self, keeps: [usize; 3]) -> usize {
         let ends = self.blocks.map(|block| block - usize::from(self.credited));
@@ -260,7 +260,7 @@ impl Pruner for SparseVlmPruner {
             return Ok(Plan::default());
         };
         let (layers, blocks) = (request.layers(), blocks(request.layers())?);
-        let schedule = Schedule { layers, blocks, tokens, credited: request.authors };
+        let schedule = ThreeCuts { layers, blocks, tokens, credited: request.authors };
         let least = schedule.total([1; 3]);
         if least > target * layers {
             let first = blocks[0] - usize::from(request.authors);
@@ -294,8 +294,8 @@ impl Pruner for SparseVlmPruner {
 mod tests {
     use super::*;
 
-    fn schedule(layers: usize, tokens: usize, credited: bool) -> Schedule {
-        Schedule { layers, blocks: BLOCKS, tokens, credited }
+    fn schedule(layers: usize, tokens: usize, credited: bool) -> ThreeCuts {
+        ThreeCuts { layers, blocks: BLOCKS, tokens, credited }
     }
 
     #[test]
@@ -304,7 +304,7 @@ mod tests {
             assert_eq!(schedule(32, 576, true).keeps(nominal), keeps, "{nominal}");
         }
         assert_eq!(schedule(32, 576, true).counts([66, 30, 17]), [82, 32, 18]);
-        let average = |s: Schedule, keeps| s.total(keeps) as f64 / s.layers as f64;
+        let average = |s: ThreeCuts, keeps| s.total(keeps) as f64 / s.layers as f64;
         assert!((average(schedule(32, 576, true), [303, 110, 36]) - 128.6).abs() < 0.05);
         assert!((average(schedule(32, 576, false), [303, 110, 36]) - 145.4).abs() < 0.05);
         assert!((average(schedule(32, 576, false), [66, 30, 17]) - 82.3).abs() < 0.05);

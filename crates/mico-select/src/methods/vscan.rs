@@ -20,7 +20,7 @@ use crate::tokens::Tokens;
 
 pub(super) const METHOD: Method = Method {
     name: "vscan",
-    about: "shallow local and deep global attention with merging, then the last token's in mid-decoder (VScan)",
+    about: "shallow local and deep global attention, merge; then in mid-decoder (VScan)",
     selector: Some(|settings| Ok(Box::new(VScan::from_settings(settings)?))),
     pruner: Some(|settings| {
         Ok(Arc::new(VScanPruner { window: settings.number("window", WINDOWS)? }))

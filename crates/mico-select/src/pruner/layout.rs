@@ -1,5 +1,7 @@
 //! Where the visual tokens of an image stand: groups, their grids, and the order of the sequence.
 
+use std::collections::BTreeSet;
+
 use crate::error::{Error, Result};
 
 /// The grid of tokens of a natural group (view, crop, tile, frame).
@@ -9,6 +11,13 @@ pub struct TokenGrid {
     pub rows: usize,
     /// Tokens in each row.
     pub columns: usize,
+}
+
+impl TokenGrid {
+    /// Places in the grid.
+    pub const fn size(&self) -> usize {
+        self.rows.saturating_mul(self.columns)
+    }
 }
 
 /// A token's place: its group, and where it stands in the group's grid.
@@ -42,15 +51,13 @@ impl TokenLayout {
     /// The tokens in sequence order, `None` for one that belongs to no group. An error if a place does
     /// not exist or is taken twice.
     pub fn new(grids: Vec<TokenGrid>, places: Vec<Option<TokenPlace>>) -> Result<Self> {
-        let mut taken: Vec<Vec<bool>> =
-            grids.iter().map(|grid| vec![false; grid.rows * grid.columns]).collect();
         let mut members = vec![Vec::new(); grids.len()];
+        let mut taken = BTreeSet::new();
         for (token, place) in places.iter().enumerate() {
             let Some(TokenPlace { group, local }) = *place else { continue };
-            let free = taken.get_mut(group).and_then(|group| group.get_mut(local));
-            match free {
-                Some(free) if !*free => *free = true,
-                _ => return Err(misplaced(token, group, local)),
+            let size = grids.get(group).map_or(0, TokenGrid::size);
+            if local >= size || !taken.insert((group, local)) {
+                return Err(misplaced(token, group, local));
             }
             members[group].push(token);
         }
@@ -61,7 +68,7 @@ impl TokenLayout {
     pub fn raster(grids: Vec<TokenGrid>) -> Self {
         let (mut places, mut members) = (Vec::new(), Vec::new());
         for (group, grid) in grids.iter().enumerate() {
-            let size = grid.rows * grid.columns;
+            let size = grid.size();
             members.push((places.len()..places.len() + size).collect());
             places.extend((0..size).map(|local| Some(TokenPlace { group, local })));
         }
@@ -119,25 +126,23 @@ impl TokenLayout {
 }
 
 fn misplaced(token: usize, group: usize, local: usize) -> Error {
-    Error::OutOfRange {
-        what: "the place of a visual token",
-        found: format!("{local} of group {group} for token {token}"),
-        accepted: "places of the group's grid, each once".into(),
-    }
+    let found = format!("{local} of group {group} for token {token}");
+    Error::range("the place of a visual token", found, "places of the group's grid, each once")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn place(group: usize, local: usize) -> Option<TokenPlace> {
-        Some(TokenPlace { group, local })
+    fn places(places: &[(usize, usize)]) -> Vec<Option<TokenPlace>> {
+        places.iter().map(|&(group, local)| Some(TokenPlace { group, local })).collect()
     }
 
     #[test]
     fn groups_may_be_interleaved_and_incomplete() {
         let grids = vec![TokenGrid { rows: 2, columns: 2 }, TokenGrid { rows: 2, columns: 3 }];
-        let places = vec![place(1, 1), place(0, 0), None, place(1, 2), place(0, 3), place(1, 5)];
+        let mut places = places(&[(1, 1), (0, 0), (1, 2), (0, 3), (1, 5)]);
+        places.insert(2, None);
         let layout = TokenLayout::new(grids, places).unwrap();
         assert_eq!((layout.len(), layout.grouped(), layout.sizes()), (6, 5, vec![2, 3]));
         assert_eq!((layout.members(0), layout.members(1)), (&[1, 4][..], &[0, 3, 5][..]));
@@ -154,8 +159,8 @@ mod tests {
     #[test]
     fn places_that_do_not_exist_or_repeat_are_refused() {
         let grids = || vec![TokenGrid { rows: 1, columns: 2 }];
-        for places in [vec![place(0, 2)], vec![place(1, 0)], vec![place(0, 0), place(0, 0)]] {
-            let error = TokenLayout::new(grids(), places).unwrap_err().to_string();
+        for wrong in [&[(0, 2)][..], &[(1, 0)], &[(0, 0), (0, 0)]] {
+            let error = TokenLayout::new(grids(), places(wrong)).unwrap_err().to_string();
             assert!(error.contains("each once"), "{error}");
         }
     }

@@ -7,6 +7,7 @@
 /// properties alone. Start from [`ModelTraits::new`] and set what differs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
+#[expect(clippy::struct_excessive_bools, reason = "independent properties, none of them a state")]
 pub struct ModelTraits {
     /// For each decoder block whether it has full attention, which can be observed; blocks of linear
     /// attention have no map to read.
