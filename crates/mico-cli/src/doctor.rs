@@ -1,10 +1,10 @@
 //! `mico doctor`: what this build and this machine can do.
 
 use clap::Args;
-use mico_engine::hub::HubOptions;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::hub;
 use crate::model_args::ModelArgs;
 use crate::output;
 use crate::threads::in_pool;
@@ -49,6 +49,9 @@ pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
 
 fn build() -> Check {
     let features = [
+        ("hub", cfg!(feature = "hub")),
+        ("h264", cfg!(feature = "h264")),
+        ("eval", cfg!(feature = "eval")),
         ("cuda", cfg!(feature = "cuda")),
         ("cudnn", cfg!(feature = "cudnn")),
         ("flash-attn", cfg!(feature = "flash-attn")),
@@ -57,7 +60,7 @@ fn build() -> Check {
         ("accelerate", cfg!(feature = "accelerate")),
     ];
     let on: Vec<&str> = features.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
-    let features = if on.is_empty() { "none (CPU)".to_string() } else { on.join(", ") };
+    let features = if on.is_empty() { "none".to_string() } else { on.join(", ") };
     let version = env!("CARGO_PKG_VERSION");
     let detail = format!("mico {version}, {}, features: {features}", std::env::consts::ARCH);
     Check { name: "build", ok: true, detail }
@@ -95,20 +98,11 @@ fn memory() -> Check {
 }
 
 fn hub() -> Check {
-    match HubOptions::from_env() {
-        Ok(options) => {
-            let mode = if options.is_offline() { "offline" } else { "online" };
-            let cache = options.cache();
-            let there = if cache.is_dir() { "" } else { " (not there yet)" };
-            let detail = format!(
-                "{mode}, endpoint {}, cache {}{there}",
-                options.endpoint(),
-                cache.display()
-            );
-            Check { name: "hub", ok: true, detail }
-        }
-        Err(error) => Check { name: "hub", ok: false, detail: error.to_string() },
-    }
+    let (ok, detail) = match hub::status() {
+        Ok(detail) => (true, detail),
+        Err(reason) => (false, reason),
+    };
+    Check { name: "hub", ok, detail }
 }
 
 fn model(args: &ModelArgs) -> Result<Check, Failure> {

@@ -71,6 +71,7 @@ impl From<mico_engine::Error> for Failure {
     }
 }
 
+#[cfg(feature = "eval")]
 impl From<mico_eval::Error> for Failure {
     fn from(error: mico_eval::Error) -> Self {
         match error {

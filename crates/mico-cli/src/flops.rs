@@ -8,8 +8,8 @@ use mico_engine::{Counted, Estimate, Switches, TextTokens};
 use mico_vision::Size;
 use serde::Serialize;
 
-use crate::bench::image_size;
 use crate::failure::Failure;
+use crate::images::image_size;
 use crate::output;
 use crate::pruning_args::PruningArgs;
 

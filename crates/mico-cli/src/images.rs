@@ -1,12 +1,15 @@
-//! Reading the images of a request.
+//! Reading the images of a request, and sizes that stand for one.
 
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
+use mico_vision::{RgbImage, Size};
 
 use crate::failure::Failure;
+
+/// The most pixels along a side of an image that is only a size.
+const MAX_SIDE: u32 = 1 << 14;
 
 /// What is said when there is nothing to look at.
 pub(crate) const NONE: &str = "no image: give --image FILE, one on standard input, or --video FILE";
@@ -52,4 +55,13 @@ fn read_all(reader: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
 fn decode_named(bytes: &[u8], name: &str) -> Result<RgbImage, Failure> {
     decode(bytes, &DecodeOptions::default())
         .map_err(|error| Failure::failed(format!("{name}: {error}")))
+}
+
+/// Reads `WIDTHxHEIGHT`.
+pub(crate) fn image_size(text: &str) -> Result<Size, String> {
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side));
+    let sides = text.split_once('x').and_then(|(width, height)| side(width).zip(side(height)));
+    let (width, height) =
+        sides.ok_or_else(|| format!("accepted: WIDTHxHEIGHT, sides from 1 to {MAX_SIDE}"))?;
+    Ok(Size::new(width, height))
 }

@@ -5,27 +5,35 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "eval")]
 pub mod bench;
+#[cfg(feature = "eval")]
 pub mod calibrate;
 mod chat;
+#[cfg(feature = "eval")]
 pub mod diagnose;
 pub mod doctor;
+#[cfg(feature = "eval")]
 pub mod eval;
 pub mod failure;
 mod files;
 pub mod flops;
 mod generation_args;
+mod hub;
 mod images;
 mod model_args;
 pub mod models;
 mod output;
 mod progress;
 mod pruning_args;
+#[cfg(feature = "eval")]
 pub mod report;
 pub mod run;
+#[cfg(feature = "eval")]
 pub mod score;
 pub mod select;
 pub mod size;
+#[cfg(feature = "eval")]
 mod task_args;
 pub mod tensor_file;
 pub mod threads;
@@ -50,11 +58,17 @@ enum Verb {
     Trace(trace::TraceArgs),
     Select(select::SelectArgs),
     Flops(Box<flops::FlopsArgs>),
+    #[cfg(feature = "eval")]
     Bench(bench::BenchArgs),
+    #[cfg(feature = "eval")]
     Eval(eval::EvalArgs),
+    #[cfg(feature = "eval")]
     Score(score::ScoreArgs),
+    #[cfg(feature = "eval")]
     Report(report::ReportArgs),
+    #[cfg(feature = "eval")]
     Calibrate(calibrate::CalibrateArgs),
+    #[cfg(feature = "eval")]
     Diagnose(Box<diagnose::DiagnoseArgs>),
     Models(models::ModelsArgs),
     Doctor(doctor::DoctorArgs),
@@ -66,16 +80,17 @@ impl Cli {
         match &self.verb {
             Verb::Run(args) => args.threads(),
             Verb::Trace(args) => args.threads(),
+            #[cfg(feature = "eval")]
             Verb::Bench(args) => args.threads(),
+            #[cfg(feature = "eval")]
             Verb::Eval(args) => args.threads(),
+            #[cfg(feature = "eval")]
             Verb::Calibrate(args) => args.threads(),
+            #[cfg(feature = "eval")]
             Verb::Diagnose(args) => args.threads(),
-            Verb::Doctor(_)
-            | Verb::Flops(_)
-            | Verb::Models(_)
-            | Verb::Report(_)
-            | Verb::Score(_)
-            | Verb::Select(_) => None,
+            #[cfg(feature = "eval")]
+            Verb::Report(_) | Verb::Score(_) => None,
+            Verb::Doctor(_) | Verb::Flops(_) | Verb::Models(_) | Verb::Select(_) => None,
         }
     }
 
@@ -86,11 +101,17 @@ impl Cli {
             Verb::Trace(args) => trace::run(args),
             Verb::Select(args) => select::run(args),
             Verb::Flops(args) => flops::run(args),
+            #[cfg(feature = "eval")]
             Verb::Bench(args) => bench::run(args),
+            #[cfg(feature = "eval")]
             Verb::Eval(args) => eval::run(args),
+            #[cfg(feature = "eval")]
             Verb::Score(args) => score::run(args),
+            #[cfg(feature = "eval")]
             Verb::Report(args) => report::run(args),
+            #[cfg(feature = "eval")]
             Verb::Calibrate(args) => calibrate::run(args),
+            #[cfg(feature = "eval")]
             Verb::Diagnose(args) => diagnose::run(args),
             Verb::Models(args) => models::run(args),
             Verb::Doctor(args) => doctor::run(args),

@@ -1,5 +1,6 @@
 //! The `mico` command.
 
+#[cfg(feature = "eval")]
 mod allocator;
 
 use std::process::ExitCode;
@@ -8,11 +9,16 @@ use clap::Parser;
 use clap::error::ErrorKind;
 use mico_cli::{Cli, failure::Failure};
 
+#[cfg(feature = "eval")]
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 fn main() -> ExitCode {
-    mico_cli::bench::count_allocations(&ALLOCATOR);
+    #[cfg(feature = "eval")]
+    {
+        mico_cli::bench::count_allocations(&ALLOCATOR);
+        silence_caught_panics();
+    }
     let result = match Cli::try_parse() {
         Ok(cli) => {
             if let Some(threads) = cli.engine_threads() {
@@ -39,4 +45,16 @@ fn main() -> ExitCode {
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// Damaged benchmark files are reported in one line, so what their decoders say when they give up is not
+/// printed. All other panics are.
+#[cfg(feature = "eval")]
+fn silence_caught_panics() {
+    let previous = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !mico_data::is_catching_panic() {
+            previous(panic);
+        }
+    }));
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
-use mico_engine::hub::{self, Event, HubOptions, ModelRef};
+use indicatif::{ProgressBar, ProgressStyle};
 use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Switches};
 use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, Progress, QuantKind};
 
 use crate::failure::Failure;
+use crate::hub;
 
 /// The most threads one may ask for.
 const MAX_THREADS: u64 = 1024;
@@ -121,7 +121,7 @@ impl ModelArgs {
     /// Finds the model.
     pub(crate) fn locate(&self) -> Result<Located, Failure> {
         let embedded = self.model == mico_tiny::NAME;
-        Ok(Located { folder: if embedded { None } else { Some(self.folder()?) } })
+        Ok(Located { folder: if embedded { None } else { Some(hub::folder(&self.model)?) } })
     }
 
     /// Loads a model that was found.
@@ -155,16 +155,6 @@ impl ModelArgs {
         Ok(engine)
     }
 
-    /// The folder of the model, fetched from the hub if need be.
-    fn folder(&self) -> Result<PathBuf, Failure> {
-        let reference = ModelRef::parse(&self.model).map_err(Failure::misused)?;
-        let options = HubOptions::from_env().map_err(Failure::misused)?;
-        let bar = ProgressBar::no_length();
-        let folder = hub::resolve(&reference, &options, &mut |event| show(&bar, &event));
-        bar.finish_and_clear();
-        folder.map_err(Failure::failed)
-    }
-
     fn switches(&self) -> Result<Switches, Failure> {
         let mut switches = Switches::default();
         for switch in &self.switches {
@@ -174,21 +164,6 @@ impl ModelArgs {
             switches.set(name, value)?;
         }
         Ok(switches)
-    }
-}
-
-fn show(bar: &ProgressBar, event: &Event<'_>) {
-    match event {
-        Event::Unreachable { reason } => {
-            eprintln!("warning: the hub cannot be reached, using the cached copy: {reason}");
-        }
-        Event::Waiting { file } => bar.set_message(format!("waiting for {file}")),
-        Event::Started { file, size, .. } => {
-            let size = size.map_or(String::new(), |size| format!(" ({})", HumanBytes(size)));
-            bar.set_message(format!("{file}{size}"));
-        }
-        Event::Advanced { received, .. } => bar.set_position(*received),
-        Event::Finished { .. } => {}
     }
 }
 

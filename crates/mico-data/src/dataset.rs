@@ -146,7 +146,7 @@ impl Dataset {
         Ok(match &self.plan {
             Plan::Table(file) => Samples::new(TsvSource::open(file, &self.root, self.track)?),
             Plan::Llava(folder) => folder.samples(&self.root)?,
-            Plan::Shards(shards) => Samples::new(shards.samples()?),
+            Plan::Shards(shards) => shards.samples()?,
             Plan::Coco(folder) => Samples::new(folder.samples()?),
         })
     }

@@ -12,6 +12,7 @@ const EXCERPT: usize = 80;
 
 /// A dataset or prediction file that cannot be used at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// The operating system refuses.
     #[error("{}: cannot be read: {reason}", shown(path))]
@@ -58,6 +59,14 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         reason: String,
+    },
+    /// A kind of file whose decoder was left out of this build.
+    #[error("{}: this build reads no {feature} files (cargo feature `{feature}`)", shown(path))]
+    NotBuilt {
+        /// The file.
+        path: PathBuf,
+        /// The feature that would read it.
+        feature: &'static str,
     },
     /// Two predictions for one item.
     #[error("{}: two predictions for item '{id}'", shown(path))]

@@ -46,6 +46,18 @@
 //! The dataset's own (`index`, `question_id`, ...). Where that repeats, as for the two questions about one
 //! picture of MME, the second is `id#2` and the field `question_id` keeps the original. Samples from
 //! parquet files carry `doc_id`, their number in lmms-eval's order.
+//!
+//! # Features
+//!
+//! `parquet` (the third layout above) and `xlsx` (workbooks of predictions) are on by default. Without them
+//! such files are found and refused by name, and their decoders are not compiled; `parquet` is the one part
+//! that needs a C compiler, for its zstd.
+//!
+//! # Panics
+//!
+//! None reach the caller. The decoders of parquet files and workbooks panic on some damaged files; that is
+//! caught and becomes an error. The process's panic hook is not touched, so it sees such a panic first and
+//! may print it; see [`is_catching_panic`].
 
 #![forbid(unsafe_code)]
 
@@ -53,13 +65,13 @@ mod coco;
 mod dataset;
 mod error;
 mod fields;
-mod guard;
 mod ids;
 mod json;
 mod literal;
 mod llava;
 mod missing;
 mod names;
+mod panics;
 mod predictions;
 mod sample;
 mod samples;
@@ -68,6 +80,7 @@ mod tsv;
 
 pub use dataset::{Dataset, Layout, open, open_as};
 pub use error::{Damaged, Error};
+pub use panics::is_catching_panic;
 pub use predictions::{Form, Prediction, Predictions, predictions};
 pub use sample::{Sample, Visual};
 pub use samples::Samples;

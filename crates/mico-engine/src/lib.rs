@@ -4,6 +4,9 @@
 //! [`Request`], [`Session`] a conversation. What is pruned is up to a [`pruner::Pruner`]; what happened
 //! is in the [`Trace`]. The crate prints nothing, keeps no global state and ends no process.
 //!
+//! Building it takes a Rust compiler and nothing else: no C or C++ compiler, no TLS, no network. Models are
+//! given as folders (`mico-hub` fetches them by name), videos as frames (`mico-video` decodes files).
+//!
 //! ```no_run
 //! use mico_engine::{Engine, EngineOptions, ImageInput, Prompt, Request, pruner::Pruning};
 //! use mico_select::schedule::Budget;
@@ -29,7 +32,6 @@ pub mod families;
 mod features;
 pub mod flops;
 mod generate;
-pub mod hub;
 mod layout;
 mod model_traits;
 mod outcome;

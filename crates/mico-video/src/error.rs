@@ -5,6 +5,13 @@ use std::path::{Path, PathBuf};
 
 use mico_vision::decode::DecodeError;
 
+/// What this build takes for a video.
+const ACCEPTED: &str = if cfg!(feature = "h264") {
+    "MP4 and QuickTime with H.264, animated GIF and WebP, and folders of images"
+} else {
+    "animated GIF and WebP, and folders of images"
+};
+
 /// A video that could not be read: which, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", one_line(path))]
@@ -30,6 +37,7 @@ fn one_line(path: &Path) -> String {
 
 /// What is wrong with a video.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Problem {
     /// An option that makes no sense.
     #[error("{name} is {found}: {accepted} is accepted")]
@@ -48,17 +56,13 @@ pub enum Problem {
     #[error("neither a file nor a folder")]
     NoFile,
     /// The content is none of the accepted formats.
-    #[error(
-        "unknown video format (content starts with \"{start}\"): accepted are MP4 and QuickTime with H.264, animated GIF and WebP, and folders of images"
-    )]
+    #[error("unknown video format (content starts with \"{start}\"): accepted are {ACCEPTED}")]
     UnknownFormat {
         /// The first bytes, readable.
         start: String,
     },
     /// One picture of a format that has no moving form here.
-    #[error(
-        "a {format} file is a single image: accepted are MP4 and QuickTime with H.264, animated GIF and WebP, and folders of images"
-    )]
+    #[error("a {format} file is a single image: accepted are {ACCEPTED}")]
     StillImage {
         /// The format found.
         format: &'static str,

@@ -4,7 +4,7 @@
 //!
 //! - a folder of images, in the order people number files (`frame2` before `frame10`);
 //! - an animated GIF or WebP file;
-//! - an MP4 or QuickTime file with an H.264 track (8 bits, 4:2:0, progressive, any of the Baseline,
+//! - with the cargo feature `h264`, an MP4 or QuickTime file with an H.264 track (8 bits, 4:2:0, progressive, any of the Baseline,
 //!   Main and High profiles), recognised by content. Tracks in HEVC, AV1, VP9 and others are refused
 //!   by name, as are fragmented and interlaced files.
 //!
@@ -12,7 +12,8 @@
 //! per second, or, if these were more than 64, 64 spread evenly from the first to the last. Only
 //! what these frames need is read and decoded, and only they are kept.
 //!
-//! ```
+#![cfg_attr(feature = "h264", doc = "```")]
+#![cfg_attr(not(feature = "h264"), doc = "```ignore")]
 //! use mico_video::{Video, VideoOptions};
 //!
 //! # let clip = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/data/video/high.mp4");
@@ -48,6 +49,11 @@
 //! hidden start code are refused. A defect in that library would still be a defect of this process:
 //! where files come from strangers, run it in a sandboxed process of its own, or accept folders, GIF
 //! and WebP only, which involve no such code ([`VideoOptions::h264`]).
+//!
+//! # Features
+//!
+//! `h264` (off by default) compiles OpenH264, which needs a C++ compiler. Without it H.264 tracks are
+//! refused by name and everything else works.
 #![forbid(unsafe_code)]
 // Names of products (FFmpeg, OpenH264, QuickTime) are not code.
 #![allow(clippy::doc_markdown)]

@@ -68,7 +68,9 @@ pub struct VideoOptions {
     pub max_frames: usize,
     /// What becomes of transparency in images, GIF and WebP.
     pub alpha: AlphaMode,
-    /// Whether H.264 is accepted. Its decoder is the one part that is not memory-safe.
+    /// Whether H.264 is accepted, which is the default where this crate was built with its feature
+    /// `h264` and is refused all the same where it was not. Its decoder is the one part that is not
+    /// memory-safe.
     pub h264: bool,
     /// What the video may cost.
     pub limits: Limits,
@@ -80,7 +82,7 @@ impl Default for VideoOptions {
             fps: 1.0,
             max_frames: 64,
             alpha: AlphaMode::default(),
-            h264: true,
+            h264: cfg!(feature = "h264"),
             limits: Limits::default(),
         }
     }

@@ -7,15 +7,16 @@ use clap::builder::{FalseyValueParser, RangedU64ValueParser};
 use clap::{ArgGroup, Args};
 use mico_vision::Size;
 
+use crate::images::image_size;
+
 /// The paper's mean prompt, without the visual tokens.
 const TEXT_TOKENS: &str = "69";
 /// The most text tokens, generated tokens, runs and threads one may ask for.
 const MAX_TOKENS: u64 = 1 << 16;
 const MAX_RUNS: u64 = 10_000;
 const MAX_THREADS: u64 = 1024;
-/// The most frames, and pixels along a side, of the noise that is looked at.
+/// The most frames of the noise that is looked at.
 const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
-const MAX_SIDE: u32 = 1 << 14;
 
 /// Measure where the time of a request goes, with and without pruning.
 #[derive(Debug, Args)]
@@ -97,15 +98,6 @@ pub struct BenchArgs {
     /// Print one JSON document instead of a table.
     #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
     pub(super) json: bool,
-}
-
-/// Reads `WIDTHxHEIGHT`.
-pub(crate) fn image_size(text: &str) -> Result<Size, String> {
-    let side = |text: &str| text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side));
-    let sides = text.split_once('x').and_then(|(width, height)| side(width).zip(side(height)));
-    let (width, height) =
-        sides.ok_or_else(|| format!("accepted: WIDTHxHEIGHT, sides from 1 to {MAX_SIDE}"))?;
-    Ok(Size::new(width, height))
 }
 
 fn count(least: u64, most: u64) -> RangedU64ValueParser<usize> {

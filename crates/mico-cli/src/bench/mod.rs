@@ -18,7 +18,6 @@ mod subject;
 mod system;
 
 pub use args::BenchArgs;
-pub(crate) use args::image_size;
 pub use memory::{AllocationMeter, count_allocations};
 
 use crate::failure::Failure;

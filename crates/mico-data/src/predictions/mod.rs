@@ -1,6 +1,7 @@
 //! Predictions made elsewhere: tables of VLMEvalKit, LLaVA's answer files, lmms-eval's sample logs, and this
 //! project's own records.
 
+#[cfg(feature = "xlsx")]
 mod sheet;
 
 use std::collections::BTreeMap;
@@ -139,7 +140,10 @@ fn logged_id(fields: &Fields) -> Option<String> {
 pub fn predictions(path: &Path) -> Result<Predictions, Error> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     let rows = match ending.as_deref() {
+        #[cfg(feature = "xlsx")]
         Some("xlsx") => sheet::rows(path)?,
+        #[cfg(not(feature = "xlsx"))]
+        Some("xlsx") => return Err(Error::NotBuilt { path: path.to_owned(), feature: "xlsx" }),
         Some("tsv") => table(path, b'\t')?,
         Some("csv") => table(path, b',')?,
         Some("json") => list(path)?,

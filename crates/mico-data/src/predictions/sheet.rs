@@ -8,8 +8,8 @@ use mico_score::Fields;
 use serde_json::{Value, json};
 
 use crate::Error;
-use crate::guard::quietly;
 use crate::json;
+use crate::panics::catch_panic;
 
 /// A workbook of predictions is a few megabytes; its unpacked form is not bounded by its size.
 const FILE_LIMIT: u64 = 512 << 20;
@@ -21,7 +21,7 @@ pub(super) fn rows(path: &Path) -> Result<Vec<Fields>, Error> {
         return Err(Error::format(path, format!("{size} bytes, at most {FILE_LIMIT} accepted")));
     }
     // Workbooks nobody vouches for: the library is free to give up by panicking.
-    let range = quietly(|| {
+    let range = catch_panic(|| {
         let mut book = Xlsx::new(BufReader::new(file)).map_err(|error| error.to_string())?;
         let first = book.worksheet_range_at(0).ok_or("no sheet")?;
         first.map_err(|error| error.to_string())

@@ -13,8 +13,8 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use crate::Error;
 use crate::error::excerpt;
-use crate::guard::quietly;
 use crate::json;
+use crate::panics::catch_panic;
 
 /// A value of a column.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,7 @@ pub(super) struct Cursor {
 
 /// Runs code of the parquet library on bytes nobody vouches for: it is free to give up by panicking.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
-    match quietly(work) {
+    match catch_panic(work) {
         Some(result) => result.map_err(|error| excerpt(&error.to_string())),
         None => Err("the file is damaged".into()),
     }

@@ -1,21 +1,26 @@
 //! Parquet files with the columns of lmms-eval.
 
+#[cfg(feature = "parquet")]
 mod cursor;
+#[cfg(feature = "parquet")]
 mod images;
+#[cfg(feature = "parquet")]
 mod item;
+#[cfg(feature = "parquet")]
 mod row;
+#[cfg(feature = "parquet")]
 mod size;
+#[cfg(feature = "parquet")]
 mod source;
+#[cfg(feature = "parquet")]
 mod video;
 
 use std::path::{Path, PathBuf};
 
 use mico_score::Track;
 
-use crate::Error;
 use crate::names::{shard_folders, shard_names};
-use cursor::Cursor;
-use source::ShardSource;
+use crate::{Error, Samples};
 
 const MAX_DEPTH: usize = 6;
 /// Far more than the shards of any published set.
@@ -27,6 +32,7 @@ const IMAGE_TABLE: &str = "_images";
 /// A track's parquet files.
 #[derive(Debug, Clone)]
 pub(crate) struct Shards {
+    #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "read with the rows"))]
     track: Track,
     dir: PathBuf,
     files: Vec<PathBuf>,
@@ -62,18 +68,38 @@ impl Shards {
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         self.files.iter().chain(&self.image_files).cloned().collect()
     }
+}
 
+#[cfg(feature = "parquet")]
+impl Shards {
     /// Rows of the tables of questions, as their footers say.
     pub(crate) fn rows(&self) -> Result<usize, Error> {
         let mut rows: u64 = 0;
         for file in &self.files {
-            rows = rows.saturating_add(Cursor::open(file)?.rows());
+            rows = rows.saturating_add(cursor::Cursor::open(file)?.rows());
         }
         Ok(usize::try_from(rows).unwrap_or(usize::MAX))
     }
 
-    pub(crate) fn samples(&self) -> Result<ShardSource, Error> {
-        ShardSource::open(self)
+    pub(crate) fn samples(&self) -> Result<Samples, Error> {
+        Ok(Samples::new(source::ShardSource::open(self)?))
+    }
+}
+
+/// Without the decoder the files are still found, so that they are refused by name and not passed over.
+#[cfg(not(feature = "parquet"))]
+impl Shards {
+    pub(crate) fn rows(&self) -> Result<usize, Error> {
+        Err(self.refused())
+    }
+
+    pub(crate) fn samples(&self) -> Result<Samples, Error> {
+        Err(self.refused())
+    }
+
+    fn refused(&self) -> Error {
+        let path = self.files.first().unwrap_or(&self.dir).clone();
+        Error::NotBuilt { path, feature: "parquet" }
     }
 }
 

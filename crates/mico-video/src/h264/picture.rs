@@ -1,16 +1,14 @@
-//! Decoding with OpenH264, picture by picture.
+//! The pictures of a track, one sample at a time.
 
 use mico_vision::{RgbImage, Size};
-use openh264::OpenH264API;
-use openh264::decoder::{Decoder, DecoderConfig, Flush};
-use openh264::formats::YUVSource;
 
-use super::colour::{Planes, to_rgb};
+use super::colour::to_rgb;
 use super::config::AvcConfig;
+use super::decoder::Decoder;
 use super::sps::{Geometry, Sps};
 use super::units::{PARTITIONS, PICTURE_SET, SEQUENCE_SET, Unit};
 use crate::budget::Budget;
-use crate::error::{Problem, plain};
+use crate::error::Problem;
 
 /// Most bytes of one picture that OpenH264 takes.
 const MAX_PICTURE_BYTES: usize = 7_077_888;
@@ -42,10 +40,7 @@ pub(crate) struct PictureDecoder {
 impl PictureDecoder {
     /// A decoder for a track, its configuration checked.
     pub(crate) fn new(config: &AvcConfig, budget: &Budget) -> Result<Self, Problem> {
-        let settings = DecoderConfig::new().flush_after_decode(Flush::NoFlush);
-        let decoder = Decoder::with_api_config(OpenH264API::from_source(), settings)
-            .map_err(|error| Problem::Io(plain(&format!("no H.264 decoder: {error}"))))?;
-        let mut new = Self { decoder, sps: None, pending: Vec::new() };
+        let mut new = Self { decoder: Decoder::new()?, sps: None, pending: Vec::new() };
         new.restart(config, budget)?;
         Ok(new)
     }
@@ -115,7 +110,7 @@ impl PictureDecoder {
             Ok(Some(picture)) => picture,
             // Every picture comes out at once, so this one is lost, and what refers to it too.
             Ok(None) => return Ok(Outcome::Failed("no picture came out".into())),
-            Err(error) => return Ok(Outcome::Failed(explain(&error))),
+            Err(reason) => return Ok(Outcome::Failed(reason)),
         };
         if !wanted {
             return Ok(Outcome::Nothing);
@@ -127,10 +122,7 @@ impl PictureDecoder {
             return Ok(Outcome::Failed(reason));
         }
         budget.hold(shown)?;
-        let (luma_stride, chroma_stride, _) = picture.strides();
-        let planes =
-            Planes { y: picture.y(), u: picture.u(), v: picture.v(), luma_stride, chroma_stride };
-        Ok(match to_rgb(&planes, (left as usize, top as usize), shown, sps.colour) {
+        Ok(match to_rgb(&picture.planes(), (left as usize, top as usize), shown, sps.colour) {
             Some(Ok(frame)) => Outcome::Frame(frame),
             Some(Err(error)) => Outcome::Failed(error.to_string()),
             None => Outcome::Failed("its planes are too small".into()),
@@ -173,20 +165,6 @@ impl PictureDecoder {
         }
         Ok(())
     }
-}
-
-/// What the decoder's bits mean.
-fn explain(error: &openh264::Error) -> String {
-    const MEANINGS: [(i64, &str); 5] = [
-        (0x4000, "the decoder is out of memory"),
-        (0x04, "its data is damaged"),
-        (0x02, "a picture it refers to is missing"),
-        (0x40, "a picture it refers to is missing"),
-        (0x10, "its parameter sets are missing or damaged"),
-    ];
-    let code = error.native_code();
-    let meaning = MEANINGS.iter().find(|(bit, _)| code & bit != 0);
-    meaning.map_or_else(|| plain(&error.to_string()), |(_, text)| (*text).to_owned())
 }
 
 fn append(stream: &mut Vec<u8>, unit: &[u8]) {

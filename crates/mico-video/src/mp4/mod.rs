@@ -17,7 +17,7 @@ use track::Track;
 use crate::budget::at_most;
 use crate::error::Problem;
 use crate::h264::{Outcome, PictureDecoder, units};
-use crate::options::Limits;
+use crate::options::{Limits, VideoOptions};
 use crate::sampling::sample_indices;
 use crate::source::Source;
 use crate::video::{Job, Progress, Video, VideoKind};
@@ -39,12 +39,7 @@ pub(crate) fn read(mut source: Source, job: &mut Job<'_>) -> Result<Video, Probl
     let bounds = Bounds { file_bytes: source.len(), samples: limits.source_frames };
     let track = track::find_video(&moov, bounds)?;
     drop(moov);
-    if !job.options.h264 {
-        return Err(Problem::Unsupported {
-            what: "H.264 video is switched off and".into(),
-            accepted: "animated GIF and WebP and folders of images are",
-        });
-    }
+    check_accepted(job.options)?;
     let shown = Shown::new(&track)?;
     let options = job.options;
     let indices = sample_indices(shown.order.len(), shown.fps, options.fps, options.max_frames);
@@ -60,6 +55,19 @@ pub(crate) fn read(mut source: Source, job: &mut Job<'_>) -> Result<Video, Probl
         source_frames: shown.order.len(),
         fps: shown.fps,
     })
+}
+
+/// Refuses H.264 where it is switched off or its decoder is not part of the build.
+fn check_accepted(options: &VideoOptions) -> Result<(), Problem> {
+    let what = if !cfg!(feature = "h264") {
+        "H.264 video is not part of this build (cargo feature `h264`) and"
+    } else if !options.h264 {
+        "H.264 video is switched off and"
+    } else {
+        return Ok(());
+    };
+    let accepted = "animated GIF and WebP and folders of images are";
+    Err(Problem::Unsupported { what: what.into(), accepted })
 }
 
 /// The content of the `moov` box, wherever in the file it is.

@@ -5,6 +5,11 @@ use mico_video::{Limits, VideoOptions};
 
 use crate::fixture::{bytes, open_bytes, problem};
 
+/// MP4 files are whole videos only where the build can decode them.
+fn files() -> impl Iterator<Item = &'static str> {
+    FILES.into_iter().filter(|name| cfg!(feature = "h264") || !name.ends_with("mp4"))
+}
+
 const FILES: [&str; 10] = [
     "high.mp4",
     "baseline.mp4",
@@ -52,7 +57,7 @@ fn check(bytes: &[u8], what: &str) -> bool {
 
 #[test]
 fn a_cut_file_is_refused() {
-    for name in FILES {
+    for name in files() {
         let whole = bytes(name);
         assert!(check(&whole, name));
         for part in 0..50 {
@@ -79,7 +84,7 @@ impl Dice {
 fn flipped_bytes_never_do_harm() {
     const VARIANTS: usize = 250;
     let mut dice = Dice(7);
-    for name in FILES {
+    for name in files() {
         let whole = bytes(name);
         let mut videos = 0;
         for variant in 0..VARIANTS {

@@ -7,6 +7,7 @@
 #![allow(clippy::doc_markdown)]
 
 mod animations;
+#[cfg(feature = "h264")]
 mod clips;
 mod fixture;
 mod folder;

@@ -10,7 +10,7 @@ mod server;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mico_engine::hub::{HubError, HubOptions, ModelRef, resolve};
+use mico_hub::{HubError, HubOptions, ModelRef, resolve};
 use server::Server;
 use tempfile::TempDir;
 

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mico_engine::hub::{HubError, HubOptions, ModelRef, resolve};
+use mico_hub::{HubError, HubOptions, ModelRef, resolve};
 use tempfile::TempDir;
 
 const COMMIT: &str = "89abcdef0123456789abcdef0123456789abcdef";
@@ -40,7 +40,7 @@ impl Cache {
 
     fn resolve(&self, model: &str) -> Result<PathBuf, HubError> {
         let options = HubOptions::new(self.root.path()).with_offline(true);
-        let quiet = &mut |event: mico_engine::hub::Event<'_>| panic!("offline: {event:?}");
+        let quiet = &mut |event: mico_hub::Event<'_>| panic!("offline: {event:?}");
         resolve(&ModelRef::parse(model).unwrap(), &options, quiet)
     }
 

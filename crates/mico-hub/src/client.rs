@@ -9,10 +9,10 @@ use ureq::http::{Method, Request, Response, Uri, header};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
 use ureq::{Agent, Body};
 
-use super::endpoint::{Endpoint, Origin, redirected};
-use super::error::HubError;
-use super::model_ref::{HubId, is_commit};
-use super::options::{HubOptions, Token};
+use crate::endpoint::{Endpoint, Origin, redirected};
+use crate::error::HubError;
+use crate::model_ref::{HubId, is_commit};
+use crate::options::{HubOptions, Token};
 
 /// Longest chain of redirects that is followed.
 const MAX_REDIRECTS: usize = 5;
@@ -23,33 +23,33 @@ const MAX_ETAG_LEN: usize = 128;
 const USER_AGENT: &str = concat!("mico/", env!("CARGO_PKG_VERSION"));
 
 /// What a revision stands for.
-pub(super) struct Revision {
-    pub(super) commit: String,
+pub(crate) struct Revision {
+    pub(crate) commit: String,
     /// The files of the repository, if the hub lists them.
-    pub(super) files: Option<BTreeSet<String>>,
+    pub(crate) files: Option<BTreeSet<String>>,
 }
 
 /// What the hub announces about a file.
 #[derive(Debug)]
-pub(super) struct Remote {
+pub(crate) struct Remote {
     /// Name of its blob: the SHA-256 of a large file, the git hash of a small one.
-    pub(super) etag: String,
-    pub(super) size: Option<u64>,
+    pub(crate) etag: String,
+    pub(crate) size: Option<u64>,
 }
 
 /// A file on its way.
-pub(super) struct Stream {
-    pub(super) body: Box<dyn Read>,
+pub(crate) struct Stream {
+    pub(crate) body: Box<dyn Read>,
     /// Position of the first byte: what was asked for, or 0 if the server starts over.
-    pub(super) start: u64,
+    pub(crate) start: u64,
     /// Length of the whole file, if announced.
-    pub(super) total: Option<u64>,
+    pub(crate) total: Option<u64>,
     /// The server that sends it.
-    pub(super) host: String,
+    pub(crate) host: String,
 }
 
 /// A connection to one hub, for one model.
-pub(super) struct Client<'a> {
+pub(crate) struct Client<'a> {
     agent: Agent,
     endpoint: &'a Endpoint,
     token: Option<&'a Token>,
@@ -57,7 +57,7 @@ pub(super) struct Client<'a> {
 }
 
 impl<'a> Client<'a> {
-    pub(super) fn new(options: &'a HubOptions, id: &'a HubId) -> Result<Self, HubError> {
+    pub(crate) fn new(options: &'a HubOptions, id: &'a HubId) -> Result<Self, HubError> {
         let limits = options.timeouts;
         let roots = options.certificates.as_deref().map_or(Ok(RootCerts::WebPki), trusted)?;
         let agent = Agent::config_builder()
@@ -79,12 +79,12 @@ impl<'a> Client<'a> {
         Ok(Self { agent, endpoint: &options.endpoint, token: options.token.as_ref(), id })
     }
 
-    pub(super) fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         self.endpoint.host()
     }
 
     /// Asks which commit the revision is, and which files it has.
-    pub(super) fn revision(&self) -> Result<Revision, HubError> {
+    pub(crate) fn revision(&self) -> Result<Revision, HubError> {
         let what = self.id.to_string();
         let path =
             format!("/api/models/{}/revision/{}", self.id.repo(), self.id.revision_segment());
@@ -113,7 +113,7 @@ impl<'a> Client<'a> {
     /// Asks for a file's tag and length; `None` if there is no such file. Large files are answered
     /// with a redirect to another host that carries both, so redirects are only followed within the
     /// hub, and only while they do not tell.
-    pub(super) fn describe(&self, commit: &str, file: &str) -> Result<Option<Remote>, HubError> {
+    pub(crate) fn describe(&self, commit: &str, file: &str) -> Result<Option<Remote>, HubError> {
         let mut uri = self.uri(&self.file_path(commit, file), file)?;
         let mut linked_etag = None;
         for _ in 0..=MAX_REDIRECTS {
@@ -145,7 +145,7 @@ impl<'a> Client<'a> {
     }
 
     /// Opens a file's content from byte `from` on, wherever the hub sends us for it.
-    pub(super) fn open(&self, commit: &str, file: &str, from: u64) -> Result<Stream, HubError> {
+    pub(crate) fn open(&self, commit: &str, file: &str, from: u64) -> Result<Stream, HubError> {
         let range = (from > 0).then_some(from);
         let (origin, response) = self.follow(&self.file_path(commit, file), range, file)?;
         self.check(&origin, &response, file)?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
 
-use mico_engine::hub::{Event, HubError, ModelRef, resolve};
+use mico_hub::{Event, HubError, ModelRef, resolve};
 use tempfile::TempDir;
 
 use crate::repo::{COMMIT, FakeHub, sha256};

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mico_engine::hub::{HubError, HubOptions, Timeouts};
+use mico_hub::{HubError, HubOptions, Timeouts};
 use tempfile::TempDir;
 
 use crate::repo::FakeHub;

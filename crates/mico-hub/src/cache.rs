@@ -8,8 +8,8 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::error::HubError;
-use super::model_ref::{HubId, is_commit};
+use crate::error::HubError;
+use crate::model_ref::{HubId, is_commit};
 
 /// A reference holds one commit hash; more than this is not read.
 const MAX_REF_BYTES: u64 = 128;
@@ -23,18 +23,18 @@ const LOCK_PATIENCE: Duration = Duration::from_mins(1);
 /// Ending of files that are not complete.
 const INCOMPLETE: &str = ".incomplete";
 
-pub(super) struct RepoCache {
+pub(crate) struct RepoCache {
     root: PathBuf,
     folder: String,
 }
 
 impl RepoCache {
-    pub(super) fn new(root: &Path, id: &HubId) -> Self {
+    pub(crate) fn new(root: &Path, id: &HubId) -> Self {
         Self { root: root.to_path_buf(), folder: id.folder() }
     }
 
     /// The whole cache, for messages.
-    pub(super) fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
@@ -46,26 +46,26 @@ impl RepoCache {
         self.repo().join("blobs")
     }
 
-    pub(super) fn snapshot(&self, commit: &str) -> PathBuf {
+    pub(crate) fn snapshot(&self, commit: &str) -> PathBuf {
         self.repo().join("snapshots").join(commit)
     }
 
-    pub(super) fn blob(&self, etag: &str) -> PathBuf {
+    pub(crate) fn blob(&self, etag: &str) -> PathBuf {
         self.blobs().join(etag)
     }
 
     /// The unfinished blob that a later run may continue.
-    pub(super) fn partial(&self, etag: &str) -> PathBuf {
+    pub(crate) fn partial(&self, etag: &str) -> PathBuf {
         self.blobs().join(format!("{etag}{INCOMPLETE}"))
     }
 
     /// Whether the snapshot has this file, and its blob is there.
-    pub(super) fn has(&self, commit: &str, file: &str) -> bool {
+    pub(crate) fn has(&self, commit: &str, file: &str) -> bool {
         self.snapshot(commit).join(file).is_file()
     }
 
     /// The commit a revision stood for when it was last fetched.
-    pub(super) fn commit_of(&self, revision: &str) -> Option<String> {
+    pub(crate) fn commit_of(&self, revision: &str) -> Option<String> {
         if is_commit(revision) {
             return Some(revision.to_owned());
         }
@@ -77,7 +77,7 @@ impl RepoCache {
     }
 
     /// Remembers which commit a revision stands for.
-    pub(super) fn remember(&self, revision: &str, commit: &str) -> Result<(), HubError> {
+    pub(crate) fn remember(&self, revision: &str, commit: &str) -> Result<(), HubError> {
         if self.commit_of(revision).as_deref() == Some(commit) {
             return Ok(());
         }
@@ -91,7 +91,7 @@ impl RepoCache {
 
     /// Makes a blob appear as a file of a snapshot: a relative link, or a copy where the file system
     /// has no links.
-    pub(super) fn link(&self, commit: &str, file: &str, etag: &str) -> Result<(), HubError> {
+    pub(crate) fn link(&self, commit: &str, file: &str, etag: &str) -> Result<(), HubError> {
         let path = self.snapshot(commit).join(file);
         make_parent(&path)?;
         let target = Path::new("..").join("..").join("blobs").join(etag);
@@ -112,7 +112,7 @@ impl RepoCache {
     }
 
     /// Creates a file in `blobs/` under a name nobody else has.
-    pub(super) fn temp_file(&self, stem: &str) -> Result<(File, PathBuf), HubError> {
+    pub(crate) fn temp_file(&self, stem: &str) -> Result<(File, PathBuf), HubError> {
         let create = |path: &Path| File::options().write(true).create_new(true).open(path);
         self.temp(stem, create)
     }
@@ -140,7 +140,7 @@ impl RepoCache {
     /// Waits until no other process downloads this blob, calling `on_wait` once if one does. The lock
     /// is the one the hub's Python tools take. It ends with the returned file; `None` means that
     /// the file system has no locks, or that the holder seems stuck.
-    pub(super) fn lock(
+    pub(crate) fn lock(
         &self,
         etag: &str,
         on_wait: impl FnOnce(),

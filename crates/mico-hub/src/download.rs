@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::Event;
-use super::cache::RepoCache;
-use super::client::{Client, Remote};
-use super::error::HubError;
+use crate::Event;
+use crate::cache::RepoCache;
+use crate::client::{Client, Remote};
+use crate::error::HubError;
 
 /// How often a broken transfer is taken up again before the error is reported.
 const ATTEMPTS: usize = 5;
@@ -21,17 +21,17 @@ const CHUNK: usize = 256 << 10;
 const SHA256_LEN: usize = 64;
 
 /// Fetches the files of one commit.
-pub(super) struct Downloader<'a> {
-    pub(super) client: &'a Client<'a>,
-    pub(super) cache: &'a RepoCache,
-    pub(super) commit: &'a str,
-    pub(super) progress: &'a mut dyn FnMut(Event<'_>),
+pub(crate) struct Downloader<'a> {
+    pub(crate) client: &'a Client<'a>,
+    pub(crate) cache: &'a RepoCache,
+    pub(crate) commit: &'a str,
+    pub(crate) progress: &'a mut dyn FnMut(Event<'_>),
 }
 
 impl Downloader<'_> {
     /// Puts a file into the snapshot unless it is there already. `false` if the hub has no such
     /// file.
-    pub(super) fn fetch(&mut self, file: &str) -> Result<bool, HubError> {
+    pub(crate) fn fetch(&mut self, file: &str) -> Result<bool, HubError> {
         if self.cache.has(self.commit, file) {
             return Ok(true);
         }

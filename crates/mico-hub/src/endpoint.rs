@@ -2,19 +2,19 @@
 
 use ureq::http::Uri;
 
-use super::error::HubError;
-use super::options::DEFAULT_ENDPOINT;
+use crate::error::HubError;
+use crate::options::DEFAULT_ENDPOINT;
 
 /// Scheme, host and port: what decides whether a server may see the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     https: bool,
     host: String,
     port: u16,
 }
 
 impl Origin {
-    pub(super) fn of(uri: &Uri) -> Option<Self> {
+    pub(crate) fn of(uri: &Uri) -> Option<Self> {
         let https = match uri.scheme_str()? {
             "https" => true,
             "http" => false,
@@ -25,7 +25,7 @@ impl Origin {
     }
 
     /// The host as messages name it: with its port where that is not the usual one.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match (self.https, self.port) {
             (true, 443) | (false, 80) => self.host.clone(),
             (_, port) => format!("{}:{port}", self.host),
@@ -35,18 +35,18 @@ impl Origin {
 
 /// The address of a hub.
 #[derive(Clone, Debug)]
-pub(super) struct Endpoint {
+pub(crate) struct Endpoint {
     url: String,
     origin: Origin,
 }
 
 impl Endpoint {
-    pub(super) fn public() -> Self {
+    pub(crate) fn public() -> Self {
         let origin = Origin { https: true, host: "huggingface.co".into(), port: 443 };
         Self { url: DEFAULT_ENDPOINT.into(), origin }
     }
 
-    pub(super) fn parse(url: &str) -> Result<Self, HubError> {
+    pub(crate) fn parse(url: &str) -> Result<Self, HubError> {
         let url = url.trim().trim_end_matches('/');
         let invalid = || HubError::InvalidSetting {
             name: "HF_ENDPOINT",
@@ -61,16 +61,16 @@ impl Endpoint {
         Ok(Self { url: url.to_owned(), origin })
     }
 
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
-    pub(super) fn origin(&self) -> &Origin {
+    pub(crate) fn origin(&self) -> &Origin {
         &self.origin
     }
 
     /// The hub's name in messages.
-    pub(super) fn host(&self) -> String {
+    pub(crate) fn host(&self) -> String {
         self.origin.name()
     }
 }
@@ -82,7 +82,7 @@ fn without_credentials(url: &str) -> &str {
 
 /// The address a `Location` header points to, seen from `from`. A step down from https to http is
 /// refused, so that nobody on the way can replace a file that has no checksum.
-pub(super) fn redirected(from: &Uri, location: &str) -> Result<Uri, String> {
+pub(crate) fn redirected(from: &Uri, location: &str) -> Result<Uri, String> {
     let scheme = from.scheme_str().unwrap_or("https");
     let authority = from.authority().map_or("", |a| a.as_str());
     let target = if location.starts_with("//") {

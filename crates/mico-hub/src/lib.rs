@@ -1,17 +1,22 @@
-//! Finding a model: a folder that is here, or a repository on the hub that is brought here.
+//! Model folders from the Hugging Face hub: [`resolve`] gives the local folder of a [`ModelRef`], from
+//! the cache where it is complete and by downloading what is missing where it is not.
 //!
 //! Files live in the cache layout that the hub's own tools use (`models--org--name/` with `refs/`,
 //! `snapshots/<commit>/<file>` linking to `blobs/<etag>`), so both share one copy. The `hf-hub` crate
 //! is not used because its 1.0 brings an async runtime and a second transfer protocol (over two
 //! hundred crates) and neither continues, checks nor times out a plain download.
 //!
+//! This is the one crate of the workspace that speaks HTTP and TLS (`ureq` with `rustls`, whose
+//! cryptography needs a C compiler); nothing below the command line depends on it.
+//!
 //! ```no_run
-//! use mico_engine::hub::{HubOptions, ModelRef, resolve};
+//! use mico_hub::{HubOptions, ModelRef, resolve};
 //!
 //! let model = ModelRef::parse("llava-hf/llava-1.5-7b-hf")?;
 //! let folder = resolve(&model, &HubOptions::from_env()?, &mut |_event| {})?;
-//! # Ok::<(), mico_engine::hub::HubError>(())
+//! # Ok::<(), mico_hub::HubError>(())
 //! ```
+#![forbid(unsafe_code)]
 
 mod cache;
 mod client;
@@ -37,6 +42,7 @@ use files::{CONFIG_FILE, INDEX_FILE, OPTIONAL, SINGLE_FILE, TOKENIZERS, shards};
 
 /// What happens while a model is being fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Event<'a> {
     /// The hub cannot be reached; a complete cached copy is used instead.
     Unreachable {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::error::HubError;
+use crate::error::HubError;
 
 /// The revision meant when none is given.
 pub const DEFAULT_REVISION: &str = "main";
@@ -34,12 +34,12 @@ impl ModelRef {
     /// same spelling; what is spelt like a path is never looked up on the hub.
     ///
     /// ```
-    /// use mico_engine::hub::ModelRef;
+    /// use mico_hub::ModelRef;
     ///
     /// let ModelRef::Hub(id) = ModelRef::parse("llava-hf/llava-1.5-7b-hf")? else { unreachable!() };
     /// assert_eq!((id.repo().as_str(), id.revision()), ("llava-hf/llava-1.5-7b-hf", "main"));
     /// assert!(ModelRef::parse("./no/such/folder").is_err());
-    /// # Ok::<(), mico_engine::hub::HubError>(())
+    /// # Ok::<(), mico_hub::HubError>(())
     /// ```
     pub fn parse(value: &str) -> Result<Self, HubError> {
         let path = Path::new(value);
@@ -88,12 +88,12 @@ impl HubId {
     }
 
     /// The repository's folder name in the cache.
-    pub(super) fn folder(&self) -> String {
+    pub(crate) fn folder(&self) -> String {
         format!("models--{}--{}", self.org, self.name)
     }
 
     /// The revision as one path segment of a URL.
-    pub(super) fn revision_segment(&self) -> String {
+    pub(crate) fn revision_segment(&self) -> String {
         self.revision.replace('/', "%2F").replace('+', "%2B")
     }
 }
@@ -105,7 +105,7 @@ impl fmt::Display for HubId {
 }
 
 /// Whether `text` is a full commit hash.
-pub(super) fn is_commit(text: &str) -> bool {
+pub(crate) fn is_commit(text: &str) -> bool {
     text.len() == COMMIT_LEN && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 

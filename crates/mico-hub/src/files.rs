@@ -7,18 +7,18 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::error::HubError;
+use crate::error::HubError;
 
 /// The weights in one file.
-pub(super) const SINGLE_FILE: &str = "model.safetensors";
+pub(crate) const SINGLE_FILE: &str = "model.safetensors";
 /// The list of the files the weights are spread over.
-pub(super) const INDEX_FILE: &str = "model.safetensors.index.json";
+pub(crate) const INDEX_FILE: &str = "model.safetensors.index.json";
 /// The file a model cannot do without, beside its weights and a tokenizer.
-pub(super) const CONFIG_FILE: &str = "config.json";
+pub(crate) const CONFIG_FILE: &str = "config.json";
 /// The ways a tokenizer comes, the usual one first.
-pub(super) const TOKENIZERS: [&[&str]; 2] = [&["tokenizer.json"], &["vocab.json", "merges.txt"]];
+pub(crate) const TOKENIZERS: [&[&str]; 2] = [&["tokenizer.json"], &["vocab.json", "merges.txt"]];
 /// Files that not every checkpoint has.
-pub(super) const OPTIONAL: [&str; 8] = [
+pub(crate) const OPTIONAL: [&str; 8] = [
     "added_tokens.json",
     "generation_config.json",
     "preprocessor_config.json",
@@ -37,7 +37,7 @@ const MAX_SHARD_NAME: usize = 200;
 
 /// The shards an index lists, sorted. Each must be a plain name of a safetensors file, so that an
 /// index can reach neither outside its folder nor for anything but weights.
-pub(super) fn shards(index: &Path) -> Result<Vec<String>, HubError> {
+pub(crate) fn shards(index: &Path) -> Result<Vec<String>, HubError> {
     let bad = |reason: String| HubError::BadIndex { path: index.to_path_buf(), reason };
     let mut bytes = Vec::new();
     File::open(index)

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::endpoint::Endpoint;
-use super::error::HubError;
+use crate::endpoint::Endpoint;
+use crate::error::HubError;
 
 /// The public hub.
 pub const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
@@ -52,7 +52,7 @@ impl Token {
         Ok((!text.is_empty()).then(|| Self(text.to_owned())))
     }
 
-    pub(super) fn bearer(&self) -> String {
+    pub(crate) fn bearer(&self) -> String {
         format!("Bearer {}", self.0)
     }
 }
@@ -63,17 +63,17 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Everything [`resolve`](super::resolve) needs to know about its surroundings.
+/// Everything [`resolve`](crate::resolve) needs to know about its surroundings.
 #[derive(Clone)]
 pub struct HubOptions {
-    pub(super) endpoint: Endpoint,
-    pub(super) cache: PathBuf,
-    pub(super) token: Option<Token>,
-    pub(super) offline: bool,
-    pub(super) timeouts: Timeouts,
-    pub(super) proxy: Option<ureq::Proxy>,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) cache: PathBuf,
+    pub(crate) token: Option<Token>,
+    pub(crate) offline: bool,
+    pub(crate) timeouts: Timeouts,
+    pub(crate) proxy: Option<ureq::Proxy>,
     /// PEM file of the authorities to trust; the built-in list without one.
-    pub(super) certificates: Option<PathBuf>,
+    pub(crate) certificates: Option<PathBuf>,
 }
 
 impl HubOptions {

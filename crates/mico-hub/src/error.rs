@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// Why a model could not be found or fetched. Each message is one line; none contains a token.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum HubError {
     /// The value reads as a path, but there is no folder.
     #[error(
@@ -159,13 +160,13 @@ pub enum HubError {
 }
 
 impl HubError {
-    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
+    pub(crate) fn io(path: impl Into<PathBuf>) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
 
     /// Whether the server is out of reach or out of order, rather than saying no.
-    pub(super) fn is_outage(&self) -> bool {
+    pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Network { .. } => true,
             Self::Status { status, .. } => *status >= 500 || *status == 429,
