@@ -4,34 +4,20 @@ mod allocator;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::error::ErrorKind;
-use mico_cli::{Cli, failure::Failure};
+use mico_cli::Cli;
 
 #[global_allocator]
 static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 fn main() -> ExitCode {
     mico_cli::bench::count_allocations(&ALLOCATOR);
-    let result = match Cli::try_parse() {
-        Ok(cli) => {
-            if let Some(threads) = cli.engine_threads() {
-                mico_cli::threads::hold(threads);
-            }
-            cli.run()
+    let result = Cli::read(std::env::args_os()).and_then(|cli| {
+        let Some(cli) = cli else { return Ok(()) };
+        if let Some(threads) = cli.engine_threads() {
+            mico_cli::threads::hold(threads);
         }
-        Err(error) => match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A closed pipe is the reader's choice, not a failure.
-                let _ = error.print();
-                Ok(())
-            }
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                Err(Failure::misused("no verb given, see 'mico --help'"))
-            }
-            _ => Err(Failure::from(error)),
-        },
-    };
+        cli.run()
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

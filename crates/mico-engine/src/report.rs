@@ -12,9 +12,7 @@ use crate::layout::PromptLayout;
 use crate::pipeline::{Prefilled, SeenImage, Stage1};
 use crate::pruner::Features;
 use crate::request::{Answer, ImageOutcome, Outcome, Usage};
-use crate::trace::{
-    CutTrace, LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace, peak_memory_bytes,
-};
+use crate::trace::{CutTrace, LogitsTrace, ModelTrace, Seconds, Stage1Trace, Stage2Trace, Trace};
 
 /// Everything a trace is made of.
 pub(crate) struct Report<'a> {
@@ -94,7 +92,7 @@ impl Report<'_> {
             text: decoded.text.clone(),
             first_logits: self.first_logits,
             seconds,
-            peak_memory_bytes: peak_memory_bytes(),
+            peak_memory_bytes: mico_util::memory::peak_resident().unwrap_or(0),
         };
         let answer = Answer {
             text: decoded.text.clone(),

@@ -82,6 +82,8 @@ mod quant;
 mod relevance;
 mod rope;
 mod synthetic;
+#[cfg(test)]
+mod testing;
 pub mod vision;
 mod weights;
 

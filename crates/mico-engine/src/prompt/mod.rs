@@ -115,37 +115,47 @@ pub enum PromptStyle {
     Plain,
 }
 
-/// Every style with the word for it.
-const STYLES: [(&str, PromptStyle); 9] = [
-    ("template", PromptStyle::Template),
-    ("vicuna", PromptStyle::Vicuna),
-    ("mistral", PromptStyle::Mistral),
-    ("qwen2.5-vl", PromptStyle::Qwen25Vl),
-    ("qwen3-vl", PromptStyle::Qwen3Vl),
-    ("qwen3.5", PromptStyle::Qwen35),
-    ("internvl", PromptStyle::InternVl),
-    ("llava-video", PromptStyle::LlavaVideo),
-    ("plain", PromptStyle::Plain),
-];
-
 impl FromStr for PromptStyle {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
         let wanted = text.trim().to_ascii_lowercase();
-        let found = STYLES.iter().find(|(name, _)| *name == wanted);
-        found.map(|(_, style)| *style).ok_or_else(|| Error::Unknown {
+        let found = Self::ALL.into_iter().find(|style| style.name() == wanted);
+        found.ok_or_else(|| Error::Unknown {
             what: "prompt style",
             found: wanted,
-            known: STYLES.map(|(name, _)| name).join(", "),
+            known: Self::ALL.map(Self::name).join(", "),
         })
     }
 }
 
 impl PromptStyle {
-    /// The word for it.
+    /// Every style, the checkpoint's own first.
+    pub const ALL: [Self; 9] = [
+        Self::Template,
+        Self::Vicuna,
+        Self::Mistral,
+        Self::Qwen25Vl,
+        Self::Qwen3Vl,
+        Self::Qwen35,
+        Self::InternVl,
+        Self::LlavaVideo,
+        Self::Plain,
+    ];
+
+    /// The name it goes by on the command line.
     pub fn name(self) -> &'static str {
-        STYLES.iter().find(|(_, style)| *style == self).map_or("", |(name, _)| name)
+        match self {
+            Self::Template => "template",
+            Self::Vicuna => "vicuna",
+            Self::Mistral => "mistral",
+            Self::Qwen25Vl => "qwen2.5-vl",
+            Self::Qwen3Vl => "qwen3-vl",
+            Self::Qwen35 => "qwen3.5",
+            Self::InternVl => "internvl",
+            Self::LlavaVideo => "llava-video",
+            Self::Plain => "plain",
+        }
     }
 
     /// The style of a checkpoint that brings no template: its family's, and Mistral's for a LLaVA-NeXT
@@ -192,7 +202,7 @@ pub(crate) fn pieces(
             file: "chat_template.jinja".into(),
             message: format!(
                 "the checkpoint has none; accepted styles: {}",
-                STYLES[1..].iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+                PromptStyle::ALL.map(PromptStyle::name)[1..].join(", ")
             ),
         }),
         (PromptStyle::Vicuna, _) => Ok(styles::vicuna(messages)),

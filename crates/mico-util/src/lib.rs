@@ -1,0 +1,22 @@
+//! Small things that several crates of the workspace need and that must not differ between them.
+//!
+//! * [`SplitMix64`]: seeded random numbers that are the same on every machine and in every release.
+//! * [`quantile`]: quantiles with linear interpolation.
+//! * [`memory`]: what the operating system says about memory and processor.
+//! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
+//! * `files` (feature `files`): files that appear whole or not at all.
+//!
+//! Nothing here knows a tensor, a model or a command line.
+
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "digest")]
+pub mod digest;
+#[cfg(feature = "files")]
+pub mod files;
+pub mod memory;
+mod quantile;
+mod rng;
+
+pub use quantile::quantile;
+pub use rng::SplitMix64;
