@@ -73,8 +73,8 @@ fn without_variables(command: Command) -> Command {
     command.mut_subcommands(without_variables)
 }
 
-/// Lets the verb that is called, and its own verbs, read the variables they may. What is read is added to
-/// `read`, by the flag as error messages write it.
+/// Lets the verb that is called, and its own verbs, read the variables they may. Which one a flag is read
+/// from is noted in `read`.
 fn bind(
     command: Command,
     said: Option<&ArgMatches>,
@@ -87,8 +87,8 @@ fn bind(
         let id = arg.get_id();
         let twin =
             if is_said(said, id) || silenced.contains(id) { Twin::Unread } else { twin(arg)? };
-        if let Twin::Read(name) = &twin {
-            read.insert(arg.to_string(), name.clone());
+        if let (Twin::Read(name), Some(flag)) = (&twin, arg.get_long()) {
+            read.insert(format!("--{flag}"), name.clone());
         }
         twins.insert(id.clone(), twin);
     }
@@ -181,7 +181,10 @@ fn contradict(command: &Command, given: &Arg, other: &Arg) -> bool {
 fn blame(error: clap::Error, read: &BTreeMap<String, String>) -> Unread {
     let about_value = [ErrorKind::InvalidValue, ErrorKind::ValueValidation].contains(&error.kind());
     let variable = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::String(flag)) if about_value => read.get(flag),
+        // Written with what it takes, as in `--budget <T>`.
+        Some(ContextValue::String(flag)) if about_value => {
+            flag.split(' ').next().and_then(|flag| read.get(flag))
+        }
         _ => None,
     };
     let Some(variable) = variable else { return Unread::Parser(error) };

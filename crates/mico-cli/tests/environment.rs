@@ -87,13 +87,11 @@ fn alternatives_give_way_too() {
     let mut eval = mico(&["eval", "--tasks", "pope", "--data", "/nonexistent"]);
     let message = refused(eval.env("MICO_SUITE", "tiny"), 1);
     assert!(message.contains("/nonexistent"), "{message}");
-    // And the other way round: the suite is asked, for one item.
-    let out = json(mico(&["eval", "--suite", "tiny", "--limit", "1", "--methods", "none"]).envs([
-        ("MICO_TASKS", "pope"),
-        ("MICO_DATA", "/nonexistent"),
-        ("MICO_PROFILE", "llava"),
-    ]));
-    assert!(out["rows"].is_array(), "{out}");
+    // And the other way round: the suite is to be asked, which the wrong setting then prevents.
+    let mut eval = mico(&["eval", "--suite", "tiny", "--methods", "random:nosuch=1"]);
+    eval.envs([("MICO_TASKS", "pope"), ("MICO_DATA", "/nonexistent"), ("MICO_PROFILE", "llava")]);
+    let message = refused(&mut eval, 2);
+    assert!(message.contains("nosuch"), "{message}");
     let mut trace = mico(&["trace", "--prompt", "What?", "--image", "/nonexistent"]);
     let message = refused(trace.envs([("MICO_INPUT_IDS", "[1]"), ("MICO_VIDEO", "v")]), 1);
     assert!(message.contains("/nonexistent"), "{message}");
@@ -136,10 +134,10 @@ fn a_bad_value_of_a_variable_names_the_variable() {
 #[test]
 fn singular_and_plural_are_one_flag() {
     let of = |args: &[&str], variables: &[(&str, &str)]| json(&mut flops(args, variables));
-    let one = of(&["--method", "fastv", "--budget", "64"], &[]);
-    assert_eq!(of(&["--methods", "fastv", "--budgets", "64"], &[]), one);
-    assert_eq!(of(&[], &[("MICO_METHODS", "fastv"), ("MICO_BUDGETS", "64")]), one);
-    let both = [("MICO_METHODS", "random"), ("MICO_METHOD", "fastv"), ("MICO_BUDGET", "64")];
+    let one = of(&["--method", "random", "--budget", "64"], &[]);
+    assert_eq!(of(&["--methods", "random", "--budgets", "64"], &[]), one);
+    assert_eq!(of(&[], &[("MICO_METHODS", "random"), ("MICO_BUDGETS", "64")]), one);
+    let both = [("MICO_METHODS", "mico"), ("MICO_METHOD", "random"), ("MICO_BUDGET", "64")];
     assert_eq!(of(&[], &both), one);
     for (args, found) in [
         (&["--budget", "64,32"][..], "64,32"),
@@ -155,19 +153,21 @@ fn singular_and_plural_are_one_flag() {
 
 #[test]
 fn verbs_that_take_lists_read_both_variables() {
-    let base = ["eval", "--suite", "tiny", "--limit", "1"];
-    let settings = |args: &[&str], variables: &[(&str, &str)]| {
-        let mut command = mico(&base);
-        let document = json(command.args(args).envs(variables.iter().copied()));
-        let rows = document["rows"].as_array().unwrap();
-        rows.iter().map(|row| row["setting"].to_string()).collect::<Vec<_>>()
-    };
-    let expected = settings(&["--methods", "mico,random", "--budgets", "64"], &[]);
-    assert_eq!(settings(&["--method", "mico,random", "--budget", "64"], &[]), expected);
-    let plural = [("MICO_METHODS", "mico,random"), ("MICO_BUDGETS", "64")];
-    assert_eq!(settings(&[], &plural), expected);
-    let single = [("MICO_METHOD", "mico,random"), ("MICO_BUDGET", "64")];
-    assert_eq!(settings(&[], &single), expected);
+    // Each list's second entry is wrong, which is told before a model is loaded.
+    for verb in [&["eval", "--suite", "tiny"][..], &["bench", "--model", "tiny"]] {
+        for (name, list, wrong) in [
+            ("method", "mico,random:nosuch=1", "nosuch"),
+            ("methods", "mico,random:nosuch=1", "nosuch"),
+            ("budget", "64,0", "0"),
+            ("budgets", "64,0", "0"),
+        ] {
+            let said = refused(mico(verb).arg(format!("--{name}")).arg(list), 2);
+            let variable = format!("MICO_{}", name.to_uppercase());
+            let read = refused(mico(verb).env(&variable, list), 2);
+            assert!(said.contains(wrong), "{said}");
+            assert_eq!(said, read, "{verb:?} {variable}");
+        }
+    }
 }
 
 #[test]

@@ -35,8 +35,9 @@ fn completions_know_every_verb_and_flag() {
         for name in verbs.iter().chain(&flags) {
             assert!(script.contains(name.as_str()), "{shell}: {name}");
         }
-        // Values come from the registries.
-        assert!(script.contains("pyramiddrop"), "{shell}");
+        // Values come from the registries, in shells that complete values.
+        let values = ["bash", "zsh", "fish"].contains(&shell);
+        assert!(!values || script.contains("pyramiddrop"), "{shell}");
     }
     let document = json(&mut mico(&["completions", "zsh"]));
     assert_eq!(document["shell"], "zsh");
@@ -69,7 +70,9 @@ fn the_manual_knows_every_verb_and_flag() {
 
 #[test]
 fn help_lists_what_is_registered() {
-    let run = stdout(&["run", "--help"]);
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let help = |verb: &str| words(&stdout(&[verb, "--help"]));
+    let run = help("run");
     for pruner in mico_engine::pruner::PRUNERS {
         assert!(run.contains(pruner.name) && run.contains(pruner.about), "{}", pruner.name);
     }
@@ -82,7 +85,7 @@ fn help_lists_what_is_registered() {
     for name in mico_model::Precision::ALL.map(mico_model::Precision::name) {
         assert!(run.contains(name), "{name}");
     }
-    let eval = stdout(&["eval", "--help"]);
+    let eval = help("eval");
     let tracks = mico_score::Track::ALL.into_iter().map(mico_score::Track::name);
     let profiles = mico_score::Profile::ALL.into_iter().map(mico_score::Profile::name);
     let layouts = mico_data::Layout::ALL.into_iter().map(mico_data::Layout::name);
@@ -90,11 +93,11 @@ fn help_lists_what_is_registered() {
     for name in tracks.chain(profiles).chain(layouts).chain(sweeps) {
         assert!(eval.contains(name) || name == "vtcbench", "{name}");
     }
-    let flops = stdout(&["flops", "--help"]);
+    let flops = help("flops");
     for preset in mico_model::PRESETS {
         assert!(flops.contains(preset.name), "{}", preset.name);
     }
-    let select = stdout(&["select", "--help"]);
+    let select = help("select");
     for method in mico_select::methods::METHODS {
         assert!(select.contains(method.name) && select.contains(method.about), "{}", method.name);
     }
