@@ -62,10 +62,16 @@ pub(crate) fn with_variables(command: Command) -> Command {
 pub(crate) fn parse(command: Command, args: &[OsString]) -> Result<ArgMatches, Unread> {
     let bare = without_variables(command.clone());
     // What can be told of a wrong command line is enough here: the second reading reports the error.
-    let said = bare.ignore_errors(true).try_get_matches_from(args).ok();
+    let said = bare.clone().ignore_errors(true).try_get_matches_from(args).ok();
     let mut read = BTreeMap::new();
-    let command = bind(command, said.as_ref(), &mut read).map_err(Unread::Variable)?;
-    command.try_get_matches_from(args).map_err(|error| blame(error, &read))
+    match bind(command, said.as_ref(), &mut read) {
+        Ok(command) => command.try_get_matches_from(args).map_err(|error| blame(error, &read)),
+        // Help is given whatever the variables say.
+        Err(failure) => match bare.try_get_matches_from(args) {
+            Err(help) if !help.use_stderr() => Err(Unread::Parser(help)),
+            _ => Err(Unread::Variable(failure)),
+        },
+    }
 }
 
 fn without_variables(command: Command) -> Command {

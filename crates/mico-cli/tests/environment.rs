@@ -118,6 +118,7 @@ fn switches_are_on_off_or_an_error() {
     let message = refused(&mut flops(&[], &[("MICO_JSON", "maybe")]), 2);
     assert!(message.contains("MICO_JSON") && message.contains("maybe"), "{message}");
     assert!(message.contains("yes") && message.contains("off"), "{message}");
+    assert!(flops(&["--help"], &[("MICO_JSON", "maybe")]).output().unwrap().status.success());
     // Variables of other verbs' flags are nobody's business.
     assert!(flops(&[], &[("MICO_BLANK", "maybe")]).output().unwrap().status.success());
     assert!(flops(&["--json"], &[("MICO_JSON", "maybe")]).output().unwrap().status.success());
