@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use mico_eval::{Calibration, CalibrationOptions, Run, Shard, Source, Split, fingerprint};
 use mico_select::schedule::{Budget, DEFAULT_POOL};
 use serde::Serialize;
 
+use crate::choices::single;
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::progress::Bar;
@@ -30,19 +30,19 @@ pub struct CalibrateArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Layer-average number of visual tokens per image, the same for every block.
-    #[arg(long, env = "MICO_BUDGET", value_name = "T", default_value_t = 64)]
+    #[arg(long, visible_alias = "budgets", value_name = "T", default_value_t = 64, value_parser = single::<usize>)]
     budget: usize,
     /// Blocks to try, separated by commas; all but the last unless said otherwise.
-    #[arg(long, env = "MICO_LAYERS", value_name = "KS", value_delimiter = ',')]
+    #[arg(long, value_name = "KS", value_delimiter = ',')]
     layers: Vec<usize>,
     /// Stage-1 pool as a multiple of the budget.
-    #[arg(long, env = "MICO_POOL", value_name = "N", default_value_t = DEFAULT_POOL)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_POOL)]
     pool: usize,
     /// Folder for JSON, Markdown and the plot.
-    #[arg(long, env = "MICO_OUT", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print one JSON document instead of a table.
-    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 
@@ -69,7 +69,6 @@ pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
 }
 
 fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
-    args.tasks.tracks()?;
     if let Some(folder) = &args.out {
         let made = std::fs::create_dir_all(folder);
         made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::{FalseyValueParser, PossibleValuesParser, RangedU64ValueParser};
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum};
 use mico_eval::diagnose::{
     Check, Damaged, Diagnose, DiagnoseError, Diagnosis, Folder, LabelCount, Labelling, Scenes,
@@ -12,6 +12,7 @@ use mico_eval::fingerprint;
 use mico_select::schedule::Budget;
 use serde::Serialize;
 
+use crate::choices::single;
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::progress::Bar;
@@ -27,40 +28,40 @@ const NAMED: usize = 5;
 #[group(id = "pictures", required = true, multiple = false, args = ["suite", "data"])]
 pub struct DiagnoseArgs {
     /// Built-in pictures: `tiny`, generated scenes.
-    #[arg(long, env = "MICO_SUITE", value_name = "NAME", value_parser = PossibleValuesParser::new(SUITES))]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(SUITES))]
     suite: Option<String>,
     /// A folder with images/ and labels/, objects.jsonl or queries.jsonl.
-    #[arg(long, env = "MICO_DATA", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Which checks, separated by commas: information (needs labels/), reliability (objects.jsonl),
     /// relevance (queries.jsonl); all there is data for unless said otherwise.
-    #[arg(long, env = "MICO_CHECKS", value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     checks: Vec<CheckName>,
     #[command(flatten)]
     model: ModelArgs,
     /// Layer-average number of visual tokens per image where relevance is observed.
-    #[arg(long, env = "MICO_BUDGET", value_name = "T", default_value_t = 64)]
+    #[arg(long, visible_alias = "budgets", value_name = "T", default_value_t = 64, value_parser = single::<usize>)]
     budget: usize,
     /// Classes of the label maps, counted from 0.
-    #[arg(long, env = "MICO_CLASSES", value_name = "N", default_value_t = 182, value_parser = RangedU64ValueParser::<usize>::new().range(2..=10_000), conflicts_with = "suite")]
+    #[arg(long, value_name = "N", default_value_t = 182, value_parser = RangedU64ValueParser::<usize>::new().range(2..=10_000), conflicts_with = "suite")]
     classes: usize,
     /// The label of pixels without one, or `none`.
-    #[arg(long, env = "MICO_VOID", value_name = "LABEL", default_value = "255", value_parser = void, conflicts_with = "suite")]
+    #[arg(long, value_name = "LABEL", default_value = "255", value_parser = void, conflicts_with = "suite")]
     void: Void,
     /// How a token counts the labels it shows: once, the most frequent one, or every pixel.
-    #[arg(long, env = "MICO_LABEL_COUNT", value_name = "HOW", default_value = "majority")]
+    #[arg(long, value_name = "HOW", default_value = "majority")]
     label_count: Counting,
     /// Most pictures of each check.
-    #[arg(long, env = "MICO_LIMIT", value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
     limit: usize,
     /// Draws pictures, halves and masks; which scenes, of the built-in ones.
-    #[arg(long, env = "MICO_SEED", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     seed: u32,
     /// Folder for JSON, Markdown, the plot and the positions.
-    #[arg(long, env = "MICO_OUT", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Print one JSON document instead of tables.
-    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 

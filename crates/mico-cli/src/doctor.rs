@@ -1,6 +1,7 @@
 //! `mico doctor`: what this build and this machine can do.
 
 use clap::Args;
+use mico_util::memory;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -9,8 +10,7 @@ use crate::model_args::ModelArgs;
 use crate::output;
 use crate::threads::in_pool;
 
-/// `/proc/meminfo` counts in KiB.
-const KIB_PER_GIB: f64 = 1_048_576.0;
+const BYTES_PER_GIB: f64 = 1_073_741_824.0;
 
 /// Check this build, this machine and, if one is named, a model.
 #[derive(Debug, Args)]
@@ -18,7 +18,7 @@ pub struct DoctorArgs {
     #[command(flatten)]
     model: ModelArgs,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 
@@ -32,7 +32,7 @@ struct Check {
 
 /// Runs the verb; fails if a check does.
 pub fn run(args: &DoctorArgs) -> Result<(), Failure> {
-    let checks = vec![build(), processor(), memory(), hub(), model(&args.model)?];
+    let checks = vec![build(), processor(), memory_check(), hub(), model(&args.model)?];
     if args.json {
         output::json(&checks)?;
     } else {
@@ -78,19 +78,16 @@ fn processor() -> Check {
     ];
     let on: Vec<&str> = compiled.iter().filter(|(_, on)| *on).map(|(name, _)| *name).collect();
     let compiled = if on.is_empty() { "baseline only".to_string() } else { on.join(", ") };
-    let detail = format!("{threads} threads, compiled for {compiled}");
+    let name = memory::processor().map_or_else(String::new, |name| format!("{name}, "));
+    let detail = format!("{name}{threads} threads, compiled for {compiled}");
     Check { name: "processor", ok: true, detail }
 }
 
-fn memory() -> Check {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kilobytes = |key: &str| -> Option<f64> {
-        let line = text.lines().find(|line| line.starts_with(key))?;
-        line.split_whitespace().nth(1)?.parse().ok()
-    };
-    let detail = match (kilobytes("MemTotal:"), kilobytes("MemAvailable:")) {
+fn memory_check() -> Check {
+    let gibibytes = |bytes: u64| bytes as f64 / BYTES_PER_GIB;
+    let detail = match (memory::total(), memory::available()) {
         (Some(total), Some(free)) => {
-            format!("{:.1} GiB, {:.1} GiB available", total / KIB_PER_GIB, free / KIB_PER_GIB)
+            format!("{:.1} GiB, {:.1} GiB available", gibibytes(total), gibibytes(free))
         }
         _ => "not known on this system".to_string(),
     };

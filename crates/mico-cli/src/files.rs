@@ -1,8 +1,9 @@
 //! Writing result files: whole or not at all.
 
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
+
+use mico_util::files::{folder, write_atomic};
 
 use crate::failure::Failure;
 
@@ -20,20 +21,11 @@ pub(crate) fn check(flag: &str, path: &Path) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Writes beside the target and renames, so that a failure leaves what was there before.
+/// Writes the file that `path` leads to, whole or not at all.
 pub(crate) fn write(flag: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let target = check(flag, path)?;
-    let name = target.file_name().map(|name| name.to_string_lossy().into_owned());
-    let part =
-        folder(&target).join(format!(".{}.{}.part", name.unwrap_or_default(), std::process::id()));
-    let written = fs::File::create(&part)
-        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&part, &target));
-    written.map_err(|error| {
-        // What is left of a failed attempt helps nobody.
-        let _ = fs::remove_file(&part);
-        Failure::failed(format!("{flag} {}: {error}", path.display()))
-    })
+    write_atomic(&target, bytes)
+        .map_err(|error| Failure::failed(format!("{flag} {}: {error}", path.display())))
 }
 
 /// Whether files can be written to a folder; nothing in it is touched.
@@ -41,13 +33,6 @@ pub(crate) fn probe(flag: &str, folder: &Path) -> Result<(), Failure> {
     let part = folder.join(format!(".mico.{}.part", std::process::id()));
     let written = fs::File::create(&part).and_then(|_| fs::remove_file(&part));
     written.map_err(|error| Failure::failed(format!("{flag} {}: {error}", folder.display())))
-}
-
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use mico_engine::{Counted, Estimate, Switches, TextTokens};
 use mico_vision::Size;
 use serde::Serialize;
 
+use crate::choices;
 use crate::failure::Failure;
 use crate::images::image_size;
 use crate::output;
@@ -30,27 +31,27 @@ enum HeadArg {
 #[derive(Debug, Args)]
 pub struct FlopsArgs {
     /// Published model.
-    #[arg(long, env = "MICO_PRESET", value_name = "NAME")]
-    preset: String,
+    #[arg(long, value_name = "NAME", value_parser = choices::preset())]
+    preset: &'static Preset,
     #[command(flatten)]
     pruning: PruningArgs,
     /// Text tokens of the prompt; 69 unless given, 105 for video, as in the paper.
-    #[arg(long, env = "MICO_TEXT_TOKENS", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_TOKENS))]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_TOKENS))]
     text_tokens: Option<usize>,
     /// Text tokens before the image; 35 unless given, 15 for Qwen, InternVL and video.
-    #[arg(long, env = "MICO_TEXT_BEFORE", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(0..=MAX_TOKENS))]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(0..=MAX_TOKENS))]
     text_before: Option<usize>,
     /// Frames of a video; 64 unless given.
-    #[arg(long, env = "MICO_FRAMES", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_FRAMES))]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_FRAMES))]
     frames: Option<usize>,
     /// Size of the image, as `WIDTHxHEIGHT`; what gives the paper's number of tokens unless given.
-    #[arg(long, env = "MICO_IMAGE_SIZE", value_name = "WxH", value_parser = image_size)]
+    #[arg(long, value_name = "WxH", value_parser = image_size)]
     image_size: Option<Size>,
     /// Positions the output head is counted over.
-    #[arg(long, env = "MICO_HEAD", value_enum, default_value = "all")]
+    #[arg(long, value_enum, default_value = "all")]
     head: HeadArg,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 
@@ -66,7 +67,7 @@ struct Document {
 
 impl FlopsArgs {
     fn estimate(&self) -> Result<Document, Failure> {
-        let (family, preset) = FamilySpec::preset(&self.preset).map_err(Failure::misused)?;
+        let (family, preset) = FamilySpec::preset(self.preset.name).map_err(Failure::misused)?;
         let pruning = self.pruning.pruning()?;
         let config = preset.config();
         let usual = &family.usual;

@@ -7,19 +7,19 @@ use mico_engine::Generation;
 #[derive(Debug, Args)]
 pub(crate) struct GenerationArgs {
     /// Most tokens of the answer.
-    #[arg(long, env = "MICO_MAX_NEW_TOKENS", default_value_t = 128, value_name = "N")]
+    #[arg(long, default_value_t = 128, value_name = "N")]
     pub(crate) max_new_tokens: usize,
     /// Sampling temperature; 0 is greedy.
-    #[arg(long, env = "MICO_TEMPERATURE", default_value_t = 0.0, value_name = "X")]
+    #[arg(long, default_value_t = 0.0, value_name = "X")]
     pub(crate) temperature: f32,
     /// Sample from the likeliest tokens that make up this probability.
-    #[arg(long, env = "MICO_TOP_P", default_value_t = 1.0, value_name = "P")]
+    #[arg(long, default_value_t = 1.0, value_name = "P")]
     pub(crate) top_p: f32,
     /// Seed of sampling.
-    #[arg(long, env = "MICO_SEED", default_value_t = 0)]
+    #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// Text that ends the answer; may be given several times.
-    #[arg(long, env = "MICO_STOP", value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     pub(crate) stop: Vec<String>,
 }
 

@@ -10,9 +10,12 @@ pub mod bench;
 #[cfg(feature = "eval")]
 pub mod calibrate;
 mod chat;
+mod choices;
+pub mod completions;
 #[cfg(feature = "eval")]
 pub mod diagnose;
 pub mod doctor;
+mod environment;
 #[cfg(feature = "eval")]
 pub mod eval;
 pub mod failure;
@@ -21,6 +24,7 @@ pub mod flops;
 mod generation_args;
 mod hub;
 mod images;
+pub mod man;
 mod model_args;
 pub mod models;
 mod output;
@@ -35,13 +39,16 @@ pub mod select;
 pub mod size;
 #[cfg(feature = "eval")]
 mod task_args;
-pub mod tensor_file;
 pub mod threads;
 pub mod trace;
 mod visual_args;
 
-use clap::{Parser, Subcommand};
+use std::ffi::OsString;
 
+use clap::error::ErrorKind;
+use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use environment::Unread;
 use failure::Failure;
 
 /// Keep the few visual tokens that carry the answer.
@@ -72,49 +79,79 @@ enum Verb {
     Diagnose(Box<diagnose::DiagnoseArgs>),
     Models(models::ModelsArgs),
     Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+/// What a verb does, and on how many threads the engine was asked to run, if it was.
+type Work<'a> = (Box<dyn FnOnce() -> Result<(), Failure> + 'a>, Option<u64>);
+
+impl Verb {
+    fn work(&self) -> Work<'_> {
+        match self {
+            Self::Run(args) => (Box::new(|| run::run(args)), args.threads()),
+            Self::Trace(args) => (Box::new(|| trace::run(args)), args.threads()),
+            Self::Select(args) => (Box::new(|| select::run(args)), None),
+            Self::Flops(args) => (Box::new(|| flops::run(args)), None),
+            #[cfg(feature = "eval")]
+            Self::Bench(args) => (Box::new(|| bench::run(args)), args.threads()),
+            #[cfg(feature = "eval")]
+            Self::Eval(args) => (Box::new(|| eval::run(args)), args.threads()),
+            #[cfg(feature = "eval")]
+            Self::Score(args) => (Box::new(|| score::run(args)), None),
+            #[cfg(feature = "eval")]
+            Self::Report(args) => (Box::new(|| report::run(args)), None),
+            #[cfg(feature = "eval")]
+            Self::Calibrate(args) => (Box::new(|| calibrate::run(args)), args.threads()),
+            #[cfg(feature = "eval")]
+            Self::Diagnose(args) => (Box::new(|| diagnose::run(args)), args.threads()),
+            Self::Models(args) => (Box::new(|| models::run(args)), None),
+            Self::Doctor(args) => (Box::new(|| doctor::run(args)), None),
+            Self::Completions(args) => {
+                (Box::new(|| completions::run(args, Cli::definition())), None)
+            }
+            Self::Man(args) => (Box::new(|| man::run(args, Cli::definition())), None),
+        }
+    }
 }
 
 impl Cli {
+    /// Every verb and flag with its variable: what help, completions and the manual are made of.
+    pub fn definition() -> Command {
+        environment::with_variables(Self::command())
+    }
+
+    /// Reads a command line, the program's name first, and the environment for what it leaves open. `None`
+    /// means that it asked for help or the version, which has been printed.
+    pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Option<Self>, Failure> {
+        let args: Vec<OsString> = args.into_iter().collect();
+        let matches = environment::parse(Self::command(), &args);
+        let read =
+            matches.and_then(|matches| Self::from_arg_matches(&matches).map_err(Unread::Parser));
+        match read {
+            Ok(cli) => Ok(Some(cli)),
+            Err(Unread::Variable(failure)) => Err(failure),
+            Err(Unread::Parser(error)) => match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    // A closed pipe is the reader's choice, not a failure.
+                    let _ = error.print();
+                    Ok(None)
+                }
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                    Err(Failure::misused("no verb given, see 'mico --help'"))
+                }
+                _ => Err(Failure::from(error)),
+            },
+        }
+    }
+
     /// How many threads the engine was asked to run on, if it was.
     pub fn engine_threads(&self) -> Option<u64> {
-        match &self.verb {
-            Verb::Run(args) => args.threads(),
-            Verb::Trace(args) => args.threads(),
-            #[cfg(feature = "eval")]
-            Verb::Bench(args) => args.threads(),
-            #[cfg(feature = "eval")]
-            Verb::Eval(args) => args.threads(),
-            #[cfg(feature = "eval")]
-            Verb::Calibrate(args) => args.threads(),
-            #[cfg(feature = "eval")]
-            Verb::Diagnose(args) => args.threads(),
-            #[cfg(feature = "eval")]
-            Verb::Report(_) | Verb::Score(_) => None,
-            Verb::Doctor(_) | Verb::Flops(_) | Verb::Models(_) | Verb::Select(_) => None,
-        }
+        self.verb.work().1
     }
 
     /// Does what the command line says.
     pub fn run(&self) -> Result<(), Failure> {
-        match &self.verb {
-            Verb::Run(args) => run::run(args),
-            Verb::Trace(args) => trace::run(args),
-            Verb::Select(args) => select::run(args),
-            Verb::Flops(args) => flops::run(args),
-            #[cfg(feature = "eval")]
-            Verb::Bench(args) => bench::run(args),
-            #[cfg(feature = "eval")]
-            Verb::Eval(args) => eval::run(args),
-            #[cfg(feature = "eval")]
-            Verb::Score(args) => score::run(args),
-            #[cfg(feature = "eval")]
-            Verb::Report(args) => report::run(args),
-            #[cfg(feature = "eval")]
-            Verb::Calibrate(args) => calibrate::run(args),
-            #[cfg(feature = "eval")]
-            Verb::Diagnose(args) => diagnose::run(args),
-            Verb::Models(args) => models::run(args),
-            Verb::Doctor(args) => doctor::run(args),
-        }
+        self.verb.work().0()
     }
 }

@@ -5,9 +5,7 @@ mod allocator;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::error::ErrorKind;
-use mico_cli::{Cli, failure::Failure};
+use mico_cli::Cli;
 
 #[cfg(feature = "eval")]
 #[global_allocator]
@@ -19,25 +17,13 @@ fn main() -> ExitCode {
         mico_cli::bench::count_allocations(&ALLOCATOR);
         silence_caught_panics();
     }
-    let result = match Cli::try_parse() {
-        Ok(cli) => {
-            if let Some(threads) = cli.engine_threads() {
-                mico_cli::threads::hold(threads);
-            }
-            cli.run()
+    let result = Cli::read(std::env::args_os()).and_then(|cli| {
+        let Some(cli) = cli else { return Ok(()) };
+        if let Some(threads) = cli.engine_threads() {
+            mico_cli::threads::hold(threads);
         }
-        Err(error) => match error.kind() {
-            ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                // A closed pipe is the reader's choice, not a failure.
-                let _ = error.print();
-                Ok(())
-            }
-            ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                Err(Failure::misused("no verb given, see 'mico --help'"))
-            }
-            _ => Err(Failure::from(error)),
-        },
-    };
+        cli.run()
+    });
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Switches};
-use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, Progress, QuantKind};
+use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, QuantKind};
 
+use crate::choices;
 use crate::failure::Failure;
 use crate::hub;
+use crate::progress::Loading;
 
 /// The most threads one may ask for.
 const MAX_THREADS: u64 = 1024;
@@ -17,23 +19,22 @@ const MAX_THREADS: u64 = 1024;
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
     /// `tiny` (the embedded model), a model folder, or a hub id `org/name[@revision]`.
-    #[arg(long, env = "MICO_MODEL", default_value = mico_tiny::NAME, value_name = "M")]
+    #[arg(long, default_value = mico_tiny::NAME, value_name = "M")]
     pub(crate) model: String,
-    /// Quantise the decoder's matrices while loading: `q4k`, `q6k` or `q8_0`.
-    #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND", value_parser = quantisation)]
+    /// Quantise the decoder's matrices while loading.
+    #[arg(long, value_name = "KIND", value_parser = choices::quantization())]
     pub(crate) quantize: Option<QuantKind>,
-    /// Type the weights are kept in: stored (as in the file), f32, f16 or bf16.
-    #[arg(long, env = "MICO_DTYPE", default_value = "stored", value_parser = precision)]
+    /// Type the weights are kept in; `stored` is that of the file.
+    #[arg(long, default_value = Precision::default().name(), value_parser = choices::dtype())]
     pub(crate) dtype: Precision,
     /// Threads; all cores unless said otherwise.
-    #[arg(long, env = "MICO_THREADS", value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
     pub(crate) threads: Option<u64>,
-    /// How the prompt is written: template (the checkpoint's), vicuna, mistral, qwen2.5-vl, qwen3-vl,
-    /// qwen3.5, internvl, llava-video or plain.
-    #[arg(long, env = "MICO_PROMPT_STYLE", value_name = "STYLE", value_parser = style)]
+    /// How the prompt is written, in place of the checkpoint's own way; `template` is its chat template.
+    #[arg(long, value_name = "STYLE", value_parser = choices::prompt_style())]
     pub(crate) prompt_style: Option<PromptStyle>,
     /// A choice the paper leaves open, such as `position_mode=compact`.
-    #[arg(long = "switch", env = "MICO_SWITCH", value_name = "NAME=VALUE", value_delimiter = ',')]
+    #[arg(long = "switch", value_name = "NAME=VALUE", value_delimiter = ',')]
     pub(crate) switches: Vec<String>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
@@ -43,13 +44,13 @@ pub(crate) struct ModelArgs {
 #[derive(Debug, Args)]
 pub(crate) struct LimitArgs {
     /// Fewest pixels an image is resized to, in place of the checkpoint's own limit.
-    #[arg(long, env = "MICO_MIN_PIXELS", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     min_pixels: Option<u64>,
     /// Most pixels an image is resized to, in place of the checkpoint's own limit.
-    #[arg(long, env = "MICO_MAX_PIXELS", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max_pixels: Option<u64>,
     /// Most tiles an image is cut into, in place of the checkpoint's own limit.
-    #[arg(long, env = "MICO_MAX_TILES", value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tiles: Option<u32>,
 }
 
@@ -57,24 +58,6 @@ impl LimitArgs {
     fn limits(&self) -> ImageLimits {
         let Self { min_pixels, max_pixels, max_tiles } = *self;
         ImageLimits { min_pixels, max_pixels, max_tiles }
-    }
-}
-
-fn quantisation(text: &str) -> Result<QuantKind, String> {
-    QuantKind::parse(text).map_err(|error| error.to_string())
-}
-
-fn style(text: &str) -> Result<PromptStyle, String> {
-    text.parse::<PromptStyle>().map_err(|error| error.to_string())
-}
-
-fn precision(text: &str) -> Result<Precision, String> {
-    match text {
-        "stored" => Ok(Precision::Stored),
-        "f32" => Ok(Precision::F32),
-        "f16" => Ok(Precision::F16),
-        "bf16" => Ok(Precision::Bf16),
-        _ => Err("accepted: stored, f32, f16, bf16".into()),
     }
 }
 
@@ -126,16 +109,8 @@ impl ModelArgs {
 
     /// Loads a model that was found.
     pub(crate) fn load(&self, located: &Located) -> Result<Engine, Failure> {
-        let bar = ProgressBar::new(0);
-        if let Ok(bar_style) =
-            ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes}")
-        {
-            bar.set_style(bar_style);
-        }
-        let report_progress = |progress: Progress| {
-            bar.set_length(progress.bytes_total);
-            bar.set_position(progress.bytes_done);
-        };
+        let bar = Loading::new();
+        let report_progress = |progress| bar.show(progress);
         let options = EngineOptions {
             load: LoadOptions {
                 precision: self.dtype,
@@ -149,7 +124,7 @@ impl ModelArgs {
             ..EngineOptions::default()
         };
         let opened = Engine::open(located.files(), &options);
-        bar.finish_and_clear();
+        drop(bar);
         let (engine, report) = opened?;
         warn(&report);
         Ok(engine)

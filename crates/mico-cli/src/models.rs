@@ -12,7 +12,7 @@ use crate::output;
 #[derive(Debug, Args)]
 pub struct ModelsArgs {
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 

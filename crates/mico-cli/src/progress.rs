@@ -32,15 +32,38 @@ impl Bar {
         }
         self.0.set_position(done as u64);
     }
-}
 
-impl Bar {
     /// The same where the end may not be known.
     pub(crate) fn count(&self, done: usize, total: Option<usize>) {
         match total {
             Some(total) => self.show(done, total),
             None => self.0.set_position(done as u64),
         }
+    }
+}
+
+/// How much of a model's files has been read.
+#[derive(Debug)]
+pub(crate) struct Loading(ProgressBar);
+
+impl Loading {
+    pub(crate) fn new() -> Self {
+        let bar = ProgressBar::new(0);
+        if let Ok(style) = ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes}") {
+            bar.set_style(style);
+        }
+        Self(bar)
+    }
+
+    pub(crate) fn show(&self, done: mico_model::Progress) {
+        self.0.set_length(done.bytes_total);
+        self.0.set_position(done.bytes_done);
+    }
+}
+
+impl Drop for Loading {
+    fn drop(&mut self) {
+        self.0.finish_and_clear();
     }
 }
 

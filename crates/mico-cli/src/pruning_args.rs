@@ -5,6 +5,7 @@ use mico_engine::pruner::{self, Pruning, Refinement};
 use mico_select::Settings;
 use mico_select::schedule::Budget;
 
+use crate::choices::{self, single};
 use crate::failure::Failure;
 
 /// The pruner used when a budget is given without a method.
@@ -14,37 +15,30 @@ const DEFAULT_METHOD: &str = "mico";
 #[derive(Debug, Args)]
 pub(crate) struct PruningArgs {
     /// Layer-average number of visual tokens per image.
-    #[arg(long, env = "MICO_BUDGET", value_name = "T", allow_negative_numbers = true, conflicts_with_all = ["keep", "no_prune"])]
+    #[arg(long, visible_alias = "budgets", value_name = "T", value_parser = single::<usize>, allow_negative_numbers = true, conflicts_with_all = ["keep", "no_prune"])]
     pub(crate) budget: Option<usize>,
     /// The same as a share of the unpruned count, in (0, 1].
-    #[arg(
-        long,
-        env = "MICO_KEEP",
-        value_name = "R",
-        allow_negative_numbers = true,
-        conflicts_with = "no_prune"
-    )]
+    #[arg(long, value_name = "R", allow_negative_numbers = true, conflicts_with = "no_prune")]
     pub(crate) keep: Option<f64>,
     /// Run the model untouched; the default when no budget is given.
-    #[arg(long, env = "MICO_NO_PRUNE", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub(crate) no_prune: bool,
-    /// How to prune: mico, mico-s1, fastv, sparsevlm, visionzip, divprune, vispruner, holov, vscan,
-    /// mmtok, apet, scope, pyramiddrop, dart, cdpruner, random or none.
-    #[arg(long, env = "MICO_METHOD", value_name = "NAME")]
+    /// How to prune; mico unless given.
+    #[arg(long, visible_alias = "methods", value_name = "NAME", value_parser = choices::pruner())]
     pub(crate) method: Option<String>,
     /// Take the counts the method's authors give for a budget of that name, whatever the layer
     /// average then is; the answer reports the real one.
-    #[arg(long, env = "MICO_AUTHORS_BUDGET", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub(crate) authors_budget: bool,
     /// Decoder block after which tokens go, counted from 1, in place of the model's or the method's
     /// own.
-    #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
+    #[arg(long, value_name = "K")]
     pub(crate) refine_layer: Option<usize>,
     /// Stage-1 pool as a multiple of the budget; 2 unless said otherwise.
-    #[arg(long, env = "MICO_POOL", value_name = "N")]
+    #[arg(long, value_name = "N")]
     pub(crate) pool: Option<usize>,
     /// A setting of the method.
-    #[arg(long = "set", env = "MICO_SET", value_name = "KEY=VALUE", value_delimiter = ',')]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_delimiter = ',')]
     pub(crate) set: Vec<String>,
 }
 

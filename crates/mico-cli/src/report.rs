@@ -5,7 +5,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use mico_eval::html::{Chapter, Picture, report};
 use mico_eval::{Album, Journal, MANIFEST, Manifest, PICTURES, RECORDS, RecordKey};
 use serde::Serialize;
@@ -22,14 +21,14 @@ pub struct ReportArgs {
     /// Folders that `mico eval --out` wrote; each becomes a chapter.
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
-    /// The file; report.html in the first folder unless given.
+    /// The file, or a folder for report.html; the first folder unless given.
     #[arg(long, env = "MICO_REPORT", value_name = "FILE")]
     out: Option<PathBuf>,
     /// The most items of each folder that are shown one by one.
-    #[arg(long, env = "MICO_ITEMS", value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 200)]
     items: usize,
     /// Print one JSON document instead of the file's name.
-    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 
@@ -74,7 +73,11 @@ impl Read {
 /// Runs the verb.
 pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let folder = args.folders.first().map_or_else(|| Path::new("."), PathBuf::as_path);
-    let out = args.out.clone().unwrap_or_else(|| folder.join(NAME));
+    let out = match &args.out {
+        Some(folder) if folder.is_dir() => folder.join(NAME),
+        Some(file) => file.clone(),
+        None => folder.join(NAME),
+    };
     let read: Vec<Read> =
         args.folders.iter().map(|folder| Read::open(folder)).collect::<Result<_, _>>()?;
     let own = [MANIFEST, RECORDS, "summary.json", "summary.md", "table.tex", "table.csv"];

@@ -32,10 +32,10 @@ pub struct RunArgs {
     #[command(flatten)]
     generation: GenerationArgs,
     /// Draw what was kept, beside question and answer, to a PNG file.
-    #[arg(long, env = "MICO_OVERLAY", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     overlay: Option<PathBuf>,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
     /// What to ask. On a terminal, without one, a conversation begins.
     #[arg(env = "MICO_QUESTION")]

@@ -6,18 +6,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use mico_select::methods::{METHODS, by_name};
+use mico_select::methods::by_name;
 use mico_select::{
     Done, Inputs, Matrix, Options, Progress, Remainder, Selection, Selector, Settings, Tensor,
     TensorSet, select,
 };
+use mico_tensors::TensorFile;
 use serde::Serialize;
 
+use crate::choices::{self, single};
 use crate::failure::Failure;
 use crate::output;
 use crate::pruning_args::pairs;
 use crate::size;
-use crate::tensor_file::{TensorFile, TensorFileError};
 use crate::threads::in_pool;
 
 /// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
@@ -33,37 +34,31 @@ const MAX_THREADS: u64 = 1024;
 
 /// Pick tokens from tensors you bring.
 #[derive(Debug, Args)]
-#[command(after_long_help = methods_help())]
 pub struct SelectArgs {
     /// Safetensors file with the tensors the method reads; `-` is standard input.
-    #[arg(long, env = "MICO_INPUT", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// How to select.
-    #[arg(long, env = "MICO_METHOD", default_value = "mico", value_name = "NAME")]
+    #[arg(long, visible_alias = "methods", default_value = "mico", value_name = "NAME", value_parser = choices::selector())]
     method: String,
     /// How many tokens to keep; with groups, over all of them.
-    #[arg(long, env = "MICO_BUDGET", value_name = "B", allow_negative_numbers = true)]
+    #[arg(long, visible_alias = "budgets", value_name = "B", value_parser = single::<usize>, allow_negative_numbers = true)]
     budget: usize,
     /// A setting of the method, or `remainder=drop|first` for what groups do not divide.
-    #[arg(long = "set", env = "MICO_SET", value_name = "KEY=VALUE", value_delimiter = ',')]
+    #[arg(long = "set", value_name = "KEY=VALUE", value_delimiter = ',')]
     set: Vec<String>,
     /// Seed of random choices.
-    #[arg(long, env = "MICO_SEED", default_value_t = 0)]
+    #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Threads; all cores unless said otherwise. The answer does not depend on it.
-    #[arg(long, env = "MICO_THREADS", value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
     threads: Option<u64>,
     /// Memory for inputs and similarities together. The answer does not depend on it.
-    #[arg(long, env = "MICO_MEMORY", default_value = DEFAULT_MEMORY, value_parser = size::parse)]
+    #[arg(long, default_value = DEFAULT_MEMORY, value_parser = size::parse)]
     memory: usize,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
-}
-
-fn methods_help() -> String {
-    let lines = METHODS.iter().map(|method| format!("  {:<12} {}", method.name, method.about));
-    format!("Methods:\n{}", lines.collect::<Vec<_>>().join("\n"))
 }
 
 /// The answer, as scripts read it.
@@ -146,7 +141,7 @@ impl Tensors {
         selector: &dyn Selector,
         memory: usize,
     ) -> Result<Self, String> {
-        let text = |error: TensorFileError| error.to_string();
+        let text = |error: mico_tensors::Error| error.to_string();
         let mut file = TensorFile::open(reader).map_err(text)?;
         let present: Vec<Tensor> =
             Tensor::ALL.into_iter().filter(|tensor| file.contains(tensor.name())).collect();

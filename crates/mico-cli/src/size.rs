@@ -1,26 +1,27 @@
 //! Amounts of memory as people write them.
 
-/// Parses `600MB`, `512MiB`, `1G` or a plain number of bytes. `K`, `M`, `G` are powers of 1000,
-/// `Ki`, `Mi`, `Gi` of 1024; a trailing `B` changes nothing.
+use parse_size::parse_size;
+
+/// The most that is taken for an amount of memory.
+const MOST: u64 = 1 << 53;
+
+/// Parses `600MB`, `512MiB`, `1.5G` or a plain number of bytes. `K`, `M`, `G` are powers of 1000, `Ki`, `Mi`,
+/// `Gi` of 1024; a trailing `B` changes nothing.
 pub fn parse(text: &str) -> Result<usize, String> {
-    let accepted = "accepted: a number of bytes such as 600MB, 512MiB or 1000000";
-    let refused = || format!("'{text}' is no amount of memory, {accepted}");
-    let text_upper = text.trim().to_ascii_uppercase();
-    let plain = text_upper.strip_suffix('B').unwrap_or(&text_upper);
-    let (plain, base) = match plain.strip_suffix('I') {
-        Some(rest) => (rest, 1024.0f64),
-        None => (plain, 1000.0),
+    let refused = || {
+        let accepted = "accepted: a number of bytes such as 600MB, 512MiB or 1000000";
+        format!("'{text}' is no amount of memory, {accepted}")
     };
-    let (digits, power) = match plain.chars().last() {
-        Some('K') => (&plain[..plain.len() - 1], 1),
-        Some('M') => (&plain[..plain.len() - 1], 2),
-        Some('G') => (&plain[..plain.len() - 1], 3),
-        _ if base > 1000.0 => return Err(refused()),
-        _ => (plain, 0),
-    };
-    let number: f64 = digits.trim().parse().map_err(|_| refused())?;
-    let bytes = number * base.powi(power);
-    if bytes >= 1.0 && bytes < 2f64.powi(53) { Ok(bytes as usize) } else { Err(refused()) }
+    let plain = text.trim().trim_start_matches('+').to_ascii_lowercase();
+    let unit = plain.strip_suffix('b').unwrap_or(&plain).strip_suffix('i');
+    if unit.is_some_and(|number| number.ends_with(|c: char| c.is_ascii_digit())) {
+        // The parser takes `1i` for 1.
+        return Err(refused());
+    }
+    // The parser wants a digit before the point: `.5G` is half a gigabyte.
+    let bytes = parse_size(format!("0{plain}")).map_err(|_| refused())?;
+    let bytes = Some(bytes).filter(|bytes| (1..MOST).contains(bytes)).ok_or_else(refused)?;
+    usize::try_from(bytes).map_err(|_| refused())
 }
 
 #[cfg(test)]
@@ -33,7 +34,9 @@ mod tests {
         assert_eq!(parse("1.5gib").unwrap(), 3 << 29);
         assert_eq!(parse("2K").unwrap(), 2000);
         assert_eq!(parse("4096").unwrap(), 4096);
-        for bad in ["", "MB", "-1", "0", "1X", "1i", "1e30", "NaN", "inf"] {
+        assert_eq!(parse(" +.5 GB ").unwrap(), 500_000_000);
+        assert_eq!(parse("1e6").unwrap(), 1_000_000);
+        for bad in ["", "MB", "-1", "0", "1X", "1i", "1iB", "1e30", "NaN", "inf", "99999999G"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

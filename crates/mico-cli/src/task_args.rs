@@ -12,6 +12,7 @@ use mico_eval::{Benchmark, BenchmarkOptions, Source, Split, TinySuite};
 use mico_score::{Profile, Rules, Track};
 use mico_video::VideoOptions;
 
+use crate::choices;
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 
@@ -26,69 +27,48 @@ const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TaskArgs {
     /// A built-in benchmark: `tiny`, generated scenes with a track for every kind of question.
-    #[arg(long, env = "MICO_SUITE", value_name = "NAME", value_parser = PossibleValuesParser::new(SUITES), conflicts_with = "tasks")]
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(SUITES), conflicts_with = "tasks")]
     pub(crate) suite: Option<String>,
-    /// Benchmarks, separated by commas: gqa, `scienceqa_img`, textvqa, pope, mme, `mmbench_en`, `mmbench_cn`,
-    /// `seedbench_img`, ai2d, mmmu, hallusionbench, mmstar, refcoco, refcoco+, refcocog, grefcoco, chartqa,
-    /// docvqa, ocrbench, videomme, mvbench, longvideobench, mlvu.
+    /// Benchmarks, separated by commas.
     #[arg(
         long,
-        env = "MICO_TASKS",
+        visible_alias = "task",
         value_name = "NAMES",
         value_delimiter = ',',
+        value_parser = choices::asked_track(),
         requires = "data"
     )]
-    pub(crate) tasks: Vec<String>,
+    pub(crate) tasks: Vec<Track>,
     /// The folder with the benchmarks' files: `VLMEvalKit` TSV, LLaVA's evaluation folders or lmms-eval
     /// parquet.
-    #[arg(long, env = "MICO_DATA", value_name = "DIR", conflicts_with = "suite")]
+    #[arg(long, value_name = "DIR", conflicts_with = "suite")]
     pub(crate) data: Option<PathBuf>,
-    /// The files' layout: vlmevalkit, llava, parquet or coco; whichever is there unless given.
-    #[arg(long, env = "MICO_LAYOUT", value_name = "NAME", value_parser = layout, conflicts_with = "suite")]
+    /// The files' layout; whichever is there unless given.
+    #[arg(long, value_name = "NAME", value_parser = choices::layout(), conflicts_with = "suite")]
     pub(crate) layout: Option<Layout>,
-    /// Whose prompts and scoring rules: llava, vlmevalkit, internvl, qwen2vl-custom, qwen3vl-custom or
-    /// lmms; the paper's for the model's family unless given.
-    #[arg(long, env = "MICO_PROFILE", value_name = "NAME", value_parser = profile, conflicts_with = "suite")]
+    /// Whose prompts and scoring rules; the paper's for the model's family unless given.
+    #[arg(long, value_name = "NAME", value_parser = choices::profile(), conflicts_with = "suite")]
     pub(crate) profile: Option<Profile>,
     /// A version of the scoring rules, such as `extract=2025-08` or `boxes=thousandths`.
     #[arg(
         long = "rule",
-        env = "MICO_RULE",
         value_name = "NAME=VALUE",
         value_delimiter = ',',
         conflicts_with = "suite"
     )]
     pub(crate) rules: Vec<String>,
     /// The most items per track; 250 of the built-in suite and all of a benchmark unless given.
-    #[arg(long, env = "MICO_LIMIT", value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
+    #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
     pub(crate) limit: Option<usize>,
     /// Which scenes of the built-in suite.
-    #[arg(long, env = "MICO_SEED", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
     pub(crate) seed: u32,
     /// Frames taken of each second of a video.
-    #[arg(
-        long,
-        env = "MICO_FPS",
-        value_name = "F",
-        default_value_t = 1.0,
-        allow_negative_numbers = true
-    )]
+    #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true)]
     pub(crate) fps: f64,
     /// Most frames taken of a video. A model that takes no videos sees each as an image.
-    #[arg(long, env = "MICO_MAX_FRAMES", value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
     pub(crate) max_frames: u64,
-}
-
-pub(crate) fn layout(text: &str) -> Result<Layout, String> {
-    let found = Layout::ALL.into_iter().find(|layout| layout.name() == text);
-    found.ok_or_else(|| format!("accepted: {}", Layout::ALL.map(Layout::name).join(", ")))
-}
-
-pub(crate) fn profile(text: &str) -> Result<Profile, String> {
-    let found = Profile::ALL.iter().find(|(name, _)| *name == text);
-    found
-        .map(|(_, profile)| *profile)
-        .ok_or_else(|| format!("accepted: {}", Profile::ALL.map(|(name, _)| name).join(", ")))
 }
 
 /// Sets `name=value` pairs.
@@ -128,21 +108,15 @@ impl TaskArgs {
         }
     }
 
-    /// The benchmarks by name; told before a model is loaded if there is none of a name.
-    pub(crate) fn tracks(&self) -> Result<Vec<Track>, Failure> {
+    /// The benchmarks, each once.
+    fn tracks(&self) -> Vec<Track> {
         let mut tracks = Vec::new();
-        for name in &self.tasks {
-            let track: Track =
-                name.parse().map_err(|error| Failure::misused(format!("{error}")))?;
-            if track == Track::VtcBench {
-                let message = "task 'vtcbench' is scored from logs: mico score --task vtcbench";
-                return Err(Failure::misused(message));
-            }
+        for &track in &self.tasks {
             if !tracks.contains(&track) {
                 tracks.push(track);
             }
         }
-        Ok(tracks)
+        tracks
     }
 
     /// Which frames of a video.
@@ -180,7 +154,7 @@ impl TaskArgs {
         let profile = self.profile.unwrap_or_else(|| profile_of(evaluation));
         let mut rules = rules_of(evaluation);
         set_rules(&mut rules, &self.rules)?;
-        for track in self.tracks()? {
+        for track in self.tracks() {
             let Some(root) = self.data.clone() else {
                 return Err(Failure::misused("--tasks needs --data DIR"));
             };

@@ -25,20 +25,20 @@ pub struct TraceArgs {
     #[command(flatten)]
     visuals: VisualArgs,
     /// What to ask, put into the model's prompt.
-    #[arg(long, env = "MICO_PROMPT", value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     /// Raw token ids with one image placeholder per image (or per video), as a JSON list.
-    #[arg(long, env = "MICO_INPUT_IDS", value_name = "[..]", value_parser = ids)]
+    #[arg(long, value_name = "[..]", value_parser = ids)]
     input_ids: Option<Ids>,
     #[command(flatten)]
     pruning: PruningArgs,
     #[command(flatten)]
     generation: GenerationArgs,
     /// Write the tensors along the way to a safetensors file.
-    #[arg(long, env = "MICO_DUMP", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     dump: Option<PathBuf>,
     /// Print one JSON document.
-    #[arg(long, env = "MICO_JSON", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 

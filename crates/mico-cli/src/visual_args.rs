@@ -19,18 +19,18 @@ const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 pub(crate) struct VisualArgs {
     /// An image; may be given several times, and several are one video to a model that takes videos.
     /// One is read from standard input if there is none.
-    #[arg(long = "image", env = "MICO_IMAGE", value_name = "FILE")]
+    #[arg(long = "image", value_name = "FILE")]
     images: Vec<PathBuf>,
     /// A video: a folder of images, an animated GIF or WebP, or an MP4 file with an H.264 track.
-    #[arg(long, env = "MICO_VIDEO", value_name = "FILE", conflicts_with = "images")]
+    #[arg(long, value_name = "FILE", conflicts_with = "images")]
     video: Option<PathBuf>,
     /// Frames taken of each second of the video; 1 unless given. A folder has no clock: all its
     /// images are taken.
-    #[arg(long, env = "MICO_FPS", value_name = "F", allow_negative_numbers = true)]
+    #[arg(long, value_name = "F", allow_negative_numbers = true)]
     fps: Option<f64>,
     /// Most frames taken of the video, 64 unless given; if there would be more, so many are spread
     /// evenly.
-    #[arg(long, env = "MICO_MAX_FRAMES", value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
     max_frames: Option<u64>,
 }
 

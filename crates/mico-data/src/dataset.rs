@@ -6,7 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use mico_score::Track;
-use sha2::{Digest, Sha256};
+use mico_util::digest::Hasher;
 
 use crate::samples::Samples;
 use crate::tsv::TsvSource;
@@ -155,41 +155,24 @@ impl Dataset {
     /// for, its size, and its content; of a file above 128 MiB the first and the last 64 MiB. Image and
     /// video files beside them are not covered.
     pub fn fingerprint(&self) -> Result<String, Error> {
-        let mut hash = Sha256::new();
+        let mut hash = Hasher::new();
         for path in &self.files {
             let name = path.strip_prefix(&self.root).unwrap_or(path);
             let name = name.to_string_lossy();
             let mut file = File::open(path).map_err(|e| Error::io(path, &e))?;
             let size = file.metadata().map_err(|e| Error::io(path, &e))?.len();
-            hash.update((name.len() as u64).to_le_bytes());
-            hash.update(name.as_bytes());
-            hash.update(size.to_le_bytes());
+            hash.update_part(name.as_bytes());
+            hash.update_number(size);
             if size <= 2 * FINGERPRINT_BYTES {
-                hash_part(&mut hash, &mut file, u64::MAX).map_err(|e| Error::io(path, &e))?;
+                hash.update_from(file).map_err(|e| Error::io(path, &e))?;
             } else {
-                let head = hash_part(&mut hash, &mut file, FINGERPRINT_BYTES);
+                let head = hash.update_from(file.by_ref().take(FINGERPRINT_BYTES));
                 let tail = head
-                    .and_then(|()| file.seek(SeekFrom::Start(size - FINGERPRINT_BYTES)))
-                    .and_then(|_| hash_part(&mut hash, &mut file, FINGERPRINT_BYTES));
+                    .and_then(|_| file.seek(SeekFrom::Start(size - FINGERPRINT_BYTES)))
+                    .and_then(|_| hash.update_from(file.take(FINGERPRINT_BYTES)));
                 tail.map_err(|e| Error::io(path, &e))?;
             }
         }
-        let mut text = String::with_capacity(64);
-        for byte in hash.finalize() {
-            use fmt::Write as _;
-            let _ = write!(text, "{byte:02x}");
-        }
-        Ok(text)
-    }
-}
-
-fn hash_part(hash: &mut Sha256, file: &mut File, most: u64) -> std::io::Result<()> {
-    let mut part = file.take(most);
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match part.read(&mut buffer)? {
-            0 => return Ok(()),
-            count => hash.update(&buffer[..count]),
-        }
+        Ok(hash.hex())
     }
 }

@@ -1,8 +1,8 @@
 //! Canonical fields, put together the same way by every reader.
 
 use mico_score::{Fields, Track};
+use mico_util::digest::sha256;
 use serde_json::{Map, Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::error::excerpt;
 use crate::literal;
@@ -59,11 +59,9 @@ pub(crate) fn mmmu_subject(id: &str) -> Option<&str> {
 
 /// A name for a picture that has none: the beginning of its SHA-256.
 pub(crate) fn picture_name(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().take(8).fold(String::new(), |mut text, byte| {
-        use std::fmt::Write as _;
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    let mut digits = sha256(bytes);
+    digits.truncate(16);
+    digits
 }
 
 /// A gold answer in an open or multiple-choice question of MMMU.

@@ -63,7 +63,7 @@ impl<'a> Trace<'a> {
             text: &outcome.answer.text,
             first_logits: outcome.first_logits.as_ref()?,
             seconds: outcome.seconds,
-            peak_memory_bytes: peak_memory_bytes(),
+            peak_memory_bytes: mico_util::memory::peak_resident().unwrap_or(0),
         })
     }
 }
@@ -142,14 +142,6 @@ pub(crate) fn timed<T>(seconds: &mut f64, f: impl FnOnce() -> T) -> T {
     let value = f();
     *seconds += start.elapsed().as_secs_f64();
     value
-}
-
-/// The most memory this process has held, where Linux says so; else 0.
-pub(crate) fn peak_memory_bytes() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
-    kibibytes.map_or(0, |kibibytes: u64| kibibytes * 1024)
 }
 
 #[cfg(test)]

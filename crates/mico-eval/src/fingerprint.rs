@@ -1,31 +1,26 @@
 //! Which model answered.
 
-use std::fmt::Write as _;
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
 use mico_model::ModelFiles;
-use sha2::{Digest as _, Sha256};
+use mico_util::digest::Hasher;
 
 use crate::error::{Error, Result};
 
-/// Bytes read at once.
-const BLOCK: usize = 1 << 20;
 /// Endings of the files that decide answers.
 const ENDINGS: [&str; 4] = ["json", "jinja", "safetensors", "model"];
 
 /// A hash of a model's files: the same for the same files, wherever they are.
 pub fn fingerprint(files: ModelFiles<'_>) -> Result<String> {
-    let mut hash = Sha256::new();
+    let mut hash = Hasher::new();
     match files {
         ModelFiles::Memory(model) => {
             let mut files = model.files.to_vec();
             files.sort_unstable();
             for (name, bytes) in files {
                 hash.update(name);
-                hash.update((bytes.len() as u64).to_le_bytes());
-                hash.update(bytes);
+                hash.update_part(bytes);
             }
         }
         ModelFiles::Folder(folder) => {
@@ -36,15 +31,7 @@ pub fn fingerprint(files: ModelFiles<'_>) -> Result<String> {
             }
         }
     }
-    Ok(hex(&hash.finalize()))
-}
-
-/// Bytes as hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Ok(hash.hex())
 }
 
 fn names(folder: &Path) -> Result<Vec<String>> {
@@ -61,14 +48,8 @@ fn names(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-fn add_file(hash: &mut Sha256, path: &Path) -> std::io::Result<()> {
-    let mut file = File::open(path)?;
-    hash.update(file.metadata()?.len().to_le_bytes());
-    let mut block = vec![0_u8; BLOCK];
-    loop {
-        match file.read(&mut block)? {
-            0 => return Ok(()),
-            read => hash.update(&block[..read]),
-        }
-    }
+fn add_file(hash: &mut Hasher, path: &Path) -> std::io::Result<()> {
+    let file = File::open(path)?;
+    hash.update_number(file.metadata()?.len());
+    hash.update_from(file).map(drop)
 }

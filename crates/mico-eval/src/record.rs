@@ -4,15 +4,14 @@ use std::sync::Arc;
 
 use mico_engine::Outcome;
 use mico_score::Fields;
+use mico_util::digest::Hasher;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use crate::fingerprint::hex;
 use crate::item::Item;
 use crate::setting::Setting;
 
-/// Bytes of the hash in a key.
-const KEY_BYTES: usize = 12;
+/// Hexadecimal digits of the hash in a key.
+const KEY_DIGITS: usize = 24;
 
 /// Identifies an answer: model, task, prompt, gold and setting all went into it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -37,26 +36,30 @@ impl Keys {
     }
 
     /// The key of an item under a setting.
+    #[expect(
+        clippy::expect_used,
+        reason = "two items must never share a key because one failed to print"
+    )]
     pub(crate) fn of(&self, item: &Item, prompt: &str, setting: &Setting) -> RecordKey {
-        let gold = serde_json::to_string(&item.fields).unwrap_or_default();
+        let gold = serde_json::to_string(&item.fields).expect("a map of JSON values is JSON");
         let place = item.track.to_string();
         RecordKey(digest(&[&self.0, &place, &item.id, prompt, &gold, &setting.key()]))
     }
 }
 
 fn digest(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part);
-    }
-    hex(&hash.finalize()[..KEY_BYTES])
+    let mut hash = Hasher::new();
+    parts.iter().for_each(|part| hash.update_part(part));
+    let mut digits = hash.hex();
+    digits.truncate(KEY_DIGITS);
+    digits
 }
 
 /// A number made of a text, for what is drawn at random about it.
 pub(crate) fn seed(text: &str) -> u64 {
-    let digest = Sha256::digest(text);
-    digest.iter().take(8).fold(0, |seed, &byte| seed << 8 | u64::from(byte))
+    let mut hash = Hasher::new();
+    hash.update(text);
+    hash.bytes().iter().take(8).fold(0, |seed, &byte| seed << 8 | u64::from(byte))
 }
 
 /// Seconds of an answer.

@@ -4,9 +4,11 @@
 //! any moment leaves nothing half-written that a later one would trust.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use mico_util::files::write_atomic_via;
 
 use crate::error::HubError;
 use crate::model_ref::{HubId, is_commit};
@@ -83,10 +85,10 @@ impl RepoCache {
         }
         let path = self.repo().join("refs").join(revision);
         make_parent(&path)?;
-        let (mut file, temp) = self.temp_file("ref")?;
-        file.write_all(commit.as_bytes()).map_err(HubError::io(&temp))?;
-        file.sync_all().map_err(HubError::io(&temp))?;
-        fs::rename(&temp, &path).map_err(HubError::io(path))
+        // Every entry of `refs` is a revision to other programs, so the unfinished file lies elsewhere.
+        let staging = self.blobs();
+        fs::create_dir_all(&staging).map_err(HubError::io(&staging))?;
+        write_atomic_via(&staging, &path, commit).map_err(HubError::io(path))
     }
 
     /// Makes a blob appear as a file of a snapshot: a relative link, or a copy where the file system

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use mico_util::digest::Hasher;
 
 use crate::Event;
 use crate::cache::RepoCache;
@@ -140,10 +140,6 @@ fn is_sha256(etag: &str) -> bool {
     etag.len() == SHA256_LEN && etag.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
-
 /// A blob that is being written.
 ///
 /// Only content with a checksum is left for a later run to continue, under a name that run can find.
@@ -153,7 +149,7 @@ struct Partial {
     path: PathBuf,
     file: File,
     len: u64,
-    checksum: Option<Sha256>,
+    checksum: Option<Hasher>,
     is_kept: bool,
 }
 
@@ -171,7 +167,7 @@ impl Partial {
             file: open_shared(&path)?,
             path,
             len: 0,
-            checksum: Some(Sha256::new()),
+            checksum: Some(Hasher::new()),
             is_kept: true,
         };
         partial.read_existing()?;
@@ -207,7 +203,7 @@ impl Partial {
         if self.is_kept {
             fs::remove_file(&self.path).map_err(HubError::io(&self.path))?;
             self.file = open_shared(&self.path)?;
-            self.checksum = Some(Sha256::new());
+            self.checksum = Some(Hasher::new());
         } else {
             self.file.set_len(0).map_err(HubError::io(&self.path))?;
             self.file.seek(SeekFrom::Start(0)).map_err(HubError::io(&self.path))?;
@@ -218,7 +214,7 @@ impl Partial {
 
     fn check(&self, file: &str, etag: &str) -> Result<(), HubError> {
         let Some(checksum) = &self.checksum else { return Ok(()) };
-        let found = hex(&checksum.clone().finalize());
+        let found = checksum.clone().hex();
         if found == etag {
             return Ok(());
         }

@@ -1,18 +1,13 @@
 //! Which files of a repository make up a model.
 
-use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
-use serde_json::Value;
+use mico_tensors::ShardIndex;
+pub(super) use mico_tensors::{INDEX_FILE, SINGLE_FILE};
 
 use crate::error::HubError;
 
-/// The weights in one file.
-pub(crate) const SINGLE_FILE: &str = "model.safetensors";
-/// The list of the files the weights are spread over.
-pub(crate) const INDEX_FILE: &str = "model.safetensors.index.json";
 /// The file a model cannot do without, beside its weights and a tokenizer.
 pub(crate) const CONFIG_FILE: &str = "config.json";
 /// The ways a tokenizer comes, the usual one first.
@@ -28,43 +23,30 @@ pub(crate) const OPTIONAL: [&str; 8] = [
     "chat_template.jinja",
     "chat_template.json",
 ];
-/// An index lists a name per tensor; anything larger is not one.
-const MAX_INDEX_BYTES: u64 = 64 << 20;
 /// More shards than any published model has.
 const MAX_SHARDS: usize = 1000;
 /// Longest name of a shard.
 const MAX_SHARD_NAME: usize = 200;
 
-/// The shards an index lists, sorted. Each must be a plain name of a safetensors file, so that an
-/// index can reach neither outside its folder nor for anything but weights.
+/// The shards an index lists, sorted. Each must be a safetensors file, so that an index cannot reach for
+/// anything but weights.
 pub(crate) fn shards(index: &Path) -> Result<Vec<String>, HubError> {
     let bad = |reason: String| HubError::BadIndex { path: index.to_path_buf(), reason };
-    let mut bytes = Vec::new();
-    File::open(index)
-        .and_then(|file| file.take(MAX_INDEX_BYTES + 1).read_to_end(&mut bytes))
-        .map_err(HubError::io(index))?;
-    if bytes.len() as u64 > MAX_INDEX_BYTES {
-        return Err(bad(format!("more than {MAX_INDEX_BYTES} bytes, the most that are read")));
+    let file = File::open(index).map_err(HubError::io(index))?;
+    let listed = ShardIndex::read(file).map_err(|error| match error {
+        mico_tensors::Error::Io(error) => HubError::io(index)(error),
+        other => bad(other.to_string()),
+    })?;
+    if let Some((tensor, file)) = listed.tensors().find(|(_, file)| !is_shard_name(file)) {
+        return Err(bad(format!(
+            "`weight_map.{tensor}` is `{file}`; only plain names ending in .safetensors are accepted"
+        )));
     }
-    let root: Value =
-        serde_json::from_slice(&bytes).map_err(|error| bad(format!("not JSON: {error}")))?;
-    let map = root
-        .get("weight_map")
-        .and_then(Value::as_object)
-        .ok_or_else(|| bad("`weight_map` is missing or not an object".into()))?;
-    let mut names = BTreeSet::new();
-    for (tensor, file) in map {
-        let name = file.as_str().filter(|name| is_shard_name(name)).ok_or_else(|| {
-            bad(format!(
-                "`weight_map.{tensor}` is {file}; only plain names ending in .safetensors are accepted"
-            ))
-        })?;
-        names.insert(name.to_owned());
-    }
-    match names.len() {
-        0 => Err(bad("`weight_map` is empty".into())),
-        n if n > MAX_SHARDS => Err(bad(format!("{n} shards; at most {MAX_SHARDS} are accepted"))),
-        _ => Ok(names.into_iter().collect()),
+    match listed.files() {
+        files if files.len() > MAX_SHARDS => {
+            Err(bad(format!("{} shards; at most {MAX_SHARDS} are accepted", files.len())))
+        }
+        files => Ok(files.into_iter().map(str::to_owned).collect()),
     }
 }
 

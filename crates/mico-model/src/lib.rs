@@ -84,6 +84,8 @@ mod quant;
 mod relevance;
 mod rope;
 mod synthetic;
+#[cfg(test)]
+mod testing;
 pub mod vision;
 mod weights;
 

@@ -83,15 +83,9 @@ impl Model {
         let tower = options.vision_tower.as_deref().or(config.vision.tower_folder());
         let blocks = config.vision.blocks()?;
         let mut source = CheckpointSource::open(files, tower, blocks, options.progress.clone())?;
-        let mut builder = Builder {
-            source: &mut source,
-            device: options.device.clone(),
-            precision: options.precision,
-            quant: options.quantise,
-            notes: Vec::new(),
-        };
-        let model = Self::build(&mut builder, config)?;
-        let quantisation = std::mem::take(&mut builder.notes);
+        let LoadOptions { device, precision, quantise, .. } = options;
+        let builder = Builder::new(&mut source, device, *precision, *quantise);
+        let (model, quantisation) = Self::build(builder, config)?;
         Ok((model, LoadReport { unexpected: source.unexpected(), quantisation }))
     }
 
@@ -102,22 +96,18 @@ impl Model {
     ) -> Result<(Self, LoadReport)> {
         config.validate("configuration")?;
         let mut source = SyntheticSource::new(options.seed);
-        let mut builder = Builder {
-            source: &mut source,
-            device: options.device.clone(),
-            precision: options.precision,
-            quant: options.quantise,
-            notes: Vec::new(),
-        };
-        let model = Self::build(&mut builder, config)?;
-        Ok((model, LoadReport { unexpected: Vec::new(), quantisation: builder.notes }))
+        let SyntheticOptions { device, precision, quantise, .. } = options;
+        let builder = Builder::new(&mut source, device, *precision, *quantise);
+        let (model, quantisation) = Self::build(builder, config)?;
+        Ok((model, LoadReport { unexpected: Vec::new(), quantisation }))
     }
 
-    fn build(b: &mut Builder, config: ModelConfig) -> Result<Self> {
-        let vision = (config.family.architecture().build)(b, &config)?;
-        let decoder = Decoder::build(b, &config.decoder)?;
+    /// Also says what could not be quantised as asked.
+    fn build(mut b: Builder, config: ModelConfig) -> Result<(Self, Vec<QuantNote>)> {
+        let vision = (config.family.architecture().build)(&mut b, &config)?;
+        let decoder = Decoder::build(&mut b, &config.decoder)?;
         let rounded = b.rounds();
-        Ok(Self { config, rounded, vision, decoder })
+        Ok((Self { config, rounded, vision, decoder }, b.notes))
     }
 
     /// The model's settings.

@@ -20,18 +20,16 @@ pub enum QuantKind {
 }
 
 impl QuantKind {
+    /// Every quantisation, the smallest first.
+    pub const ALL: [Self; 3] = [Self::Q4K, Self::Q6K, Self::Q8_0];
+
     /// The quantisation named on a command line.
     pub fn parse(name: &str) -> Result<Self> {
-        match name {
-            "q4k" => Ok(Self::Q4K),
-            "q6k" => Ok(Self::Q6K),
-            "q8_0" => Ok(Self::Q8_0),
-            other => Err(Error::Unknown {
-                what: "quantisation",
-                found: other.to_owned(),
-                accepted: "q4k, q6k, q8_0".into(),
-            }),
-        }
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| Error::Unknown {
+            what: "quantisation",
+            found: name.to_owned(),
+            accepted: Self::ALL.map(Self::name).join(", "),
+        })
     }
 
     /// The name used on the command line and in reports.

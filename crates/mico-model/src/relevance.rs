@@ -87,16 +87,15 @@ pub(crate) fn column_means(q: &Tensor, k: &Tensor, visible: &[usize]) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::Device;
+    use crate::testing::noise;
 
     const KEYS: usize = 9;
 
     fn tap() -> QkTap {
-        let device = Device::Cpu;
         QkTap {
             block: 0,
-            q: Tensor::randn(0.0_f32, 1.0, (4, 3, 6), &device).unwrap(),
-            k: Tensor::randn(0.0_f32, 1.0, (2, KEYS, 6), &device).unwrap(),
+            q: noise(1, 2.0, (4, 3, 6)),
+            k: noise(2, 2.0, (2, KEYS, 6)),
             query_index: vec![1, 6, 8],
             earlier: 0,
         }

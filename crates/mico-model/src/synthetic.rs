@@ -8,6 +8,7 @@ use std::borrow::Cow;
 
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use candle_core::{Device, Tensor};
+use mico_util::SplitMix64;
 use rayon::prelude::*;
 
 use crate::checkpoint::Part;
@@ -45,23 +46,23 @@ impl Default for SyntheticOptions {
 
 /// Produces every tensor it is asked for.
 pub(crate) struct SyntheticSource {
-    state: u64,
+    seeds: SplitMix64,
 }
 
 impl SyntheticSource {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { state: seed }
+        Self { seeds: SplitMix64::new(seed) }
     }
 
     /// `count` numbers uniform in `centre +- spread`.
     fn uniform(&mut self, count: usize, centre: f32, spread: f32) -> Vec<f32> {
-        let seed = next(&mut self.state);
+        let seed = self.seeds.next_u64();
         let mut values = vec![0.0_f32; count];
         values.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
-            let mut state = seed ^ (chunk as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            let seed = seed ^ (chunk as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            let mut rng = SplitMix64::new(seed);
             for value in values {
-                let unit = (next(&mut state) >> 40) as f32 / (1_u64 << 23) as f32 - 1.0;
-                *value = centre + spread * unit;
+                *value = centre + spread * rng.symmetric();
             }
         });
         values
@@ -71,15 +72,6 @@ impl SyntheticSource {
         // Uniform numbers of this spread have variance 1/columns, which keeps activations in scale.
         self.uniform(rows * columns, 0.0, (3.0 / columns as f32).sqrt())
     }
-}
-
-/// `SplitMix64`.
-fn next(state: &mut u64) -> u64 {
-    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-    z ^ (z >> 31)
 }
 
 impl TensorSource for SyntheticSource {

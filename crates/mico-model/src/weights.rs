@@ -60,6 +60,21 @@ pub enum Precision {
     Bf16,
 }
 
+impl Precision {
+    /// Every format.
+    pub const ALL: [Self; 4] = [Self::Stored, Self::F32, Self::F16, Self::Bf16];
+
+    /// The name it goes by on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+        }
+    }
+}
+
 /// Sizes of a linear layer.
 #[derive(Debug, Clone, Copy)]
 pub struct LinearShape {
@@ -83,7 +98,16 @@ pub struct Builder<'s> {
     pub(crate) notes: Vec<QuantNote>,
 }
 
-impl Builder<'_> {
+impl<'s> Builder<'s> {
+    pub(crate) fn new(
+        source: &'s mut dyn TensorSource,
+        device: &Device,
+        precision: Precision,
+        quant: Option<QuantKind>,
+    ) -> Self {
+        Self { source, device: device.clone(), precision, quant, notes: Vec::new() }
+    }
+
     /// Format of activations, norms and biases.
     pub(crate) fn compute(&self) -> DType {
         match self.precision {

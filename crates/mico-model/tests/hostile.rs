@@ -122,7 +122,7 @@ fn an_index_cannot_leave_its_folder() {
         });
         refused(
             folder.path(),
-            &[INDEX_FILE, "language_model.model.norm.weight", "plain file names"],
+            &[INDEX_FILE, "language_model.model.norm.weight", "only plain names"],
         );
     }
     edit(folder.path(), INDEX_FILE, |index| {

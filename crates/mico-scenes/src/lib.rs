@@ -15,15 +15,12 @@
 //! assert_eq!(picture.pixels.len(), 336 * 336 * 3);
 //! ```
 
-/// Raised whenever a scene, a picture or a question changes, so that old results are not taken for
-/// new ones.
-pub const VERSION: u32 = 1;
+#![forbid(unsafe_code)]
 
 mod glyph;
 mod paint;
 mod question;
 mod record;
-mod rng;
 mod scene;
 mod shape;
 mod vocabulary;
@@ -31,7 +28,10 @@ mod vocabulary;
 pub use paint::Picture;
 pub use question::{GRID, KINDS, Kind, Question, ask};
 pub use record::{Contents, write_record};
-pub use rng::Rng;
 pub use scene::{BACKGROUND, CHARACTERS, Colour, LABELS, Object, SIDE, Scene, Split, scene};
 pub use shape::Shape;
 pub use vocabulary::vocabulary;
+
+/// Raised whenever a scene, a picture or a question changes, so that old results are not taken for
+/// new ones.
+pub const VERSION: u32 = 1;

@@ -1,8 +1,8 @@
 //! Drawing a scene.
 
 use crate::glyph::{self, CELLS};
-use crate::rng::Rng;
 use crate::scene::{Object, SIDE, Scene};
+use mico_util::SplitMix64;
 
 /// Cells per side of the coarse noise that makes the background's texture.
 const NOISE: usize = 12;
@@ -51,7 +51,7 @@ impl Scene {
 
 /// The base colour under smooth coarse noise and a little grain.
 fn background(base: [f32; 3], texture: u64) -> Vec<[f32; 3]> {
-    let mut rng = Rng::keyed(&[texture]);
+    let mut rng = SplitMix64::keyed(&[texture]);
     let knots: Vec<[f32; 3]> = (0..(NOISE + 1) * (NOISE + 1))
         .map(|_| [0; 3].map(|_| rng.between(-COARSE, COARSE)))
         .collect();

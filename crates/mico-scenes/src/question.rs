@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::rng::Rng;
 use crate::scene::{Colour, Object, SIDE, Scene};
 use crate::shape::Shape;
+use mico_util::SplitMix64;
 
 /// Cells per side of the grid in which an object's place is asked for.
 pub const GRID: usize = 8;
@@ -138,7 +138,7 @@ const APART: f32 = 36.0;
 const TRIES: usize = 40;
 
 /// A question of the given kind; `None` if the scene has nothing to ask about in that way.
-pub fn ask(scene: &Scene, kind: Kind, rng: &mut Rng) -> Option<Question> {
+pub fn ask(scene: &Scene, kind: Kind, rng: &mut SplitMix64) -> Option<Question> {
     match kind {
         Kind::Existence => existence(scene, rng),
         Kind::Colour => colour(scene, rng),
@@ -173,7 +173,7 @@ fn only(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Option<usize> {
     }
 }
 
-fn existence(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn existence(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let yes = rng.chance(0.5);
     // Only scenes that allow either answer are asked about: the question alone gives nothing away.
     let (colour, shape) = (0..TRIES).find_map(|_| {
@@ -201,7 +201,7 @@ fn existence(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     Some(question(Kind::Existence, text, yes_no(yes), &objects))
 }
 
-fn colour(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn colour(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let shape = rng.pick(&scene.objects)?.shape;
     let index = only(scene, |o| o.shape == shape)?;
     let text = if rng.chance(0.7) {
@@ -212,7 +212,7 @@ fn colour(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     Some(question(Kind::Colour, text, scene.objects[index].colour.word(), &[index]))
 }
 
-fn shape(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn shape(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let colour = rng.pick(&scene.objects)?.colour;
     let index = only(scene, |o| o.colour == colour)?;
     let text = if rng.chance(0.7) {
@@ -224,13 +224,13 @@ fn shape(scene: &Scene, rng: &mut Rng) -> Option<Question> {
 }
 
 /// Two different objects, by index.
-fn pair(scene: &Scene, rng: &mut Rng) -> Option<(usize, usize)> {
+fn pair(scene: &Scene, rng: &mut SplitMix64) -> Option<(usize, usize)> {
     let first = rng.below(scene.objects.len());
     let second = rng.below(scene.objects.len());
     (first != second).then_some((first, second))
 }
 
-fn compare(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn compare(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let yes = rng.chance(0.5);
     let sizes = rng.chance(0.5);
     // Mostly `larger`: were both words as frequent, neither word nor size alone would tell anything,
@@ -265,7 +265,7 @@ fn compare_colours(scene: &Scene, a: &Object, b: &Object, yes: bool) -> Option<S
     (unique(a.shape) && unique(b.shape) && yes == (a.colour == b.colour)).then_some(text)
 }
 
-fn count(scene: &Scene, rng: &mut Rng) -> Question {
+fn count(scene: &Scene, rng: &mut SplitMix64) -> Question {
     let (what, objects) = match rng.below(3) {
         0 => ("objects".to_owned(), those(scene, |_| true)),
         1 => {
@@ -289,7 +289,7 @@ fn count(scene: &Scene, rng: &mut Rng) -> Question {
     question(Kind::Count, text, objects.len().to_string(), &objects)
 }
 
-fn read(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn read(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let labelled = those(scene, |o| o.character.is_some());
     let index = *rng.pick(&labelled)?;
     let object = &scene.objects[index];
@@ -300,7 +300,7 @@ fn read(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     Some(question(Kind::Read, text, character.to_string(), &[index]))
 }
 
-fn region(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn region(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let index = rng.below(scene.objects.len());
     let object = scene.objects.get(index)?;
     let sure = |at: f32| [AXIS, 2.0 * AXIS].iter().all(|border| (at - border).abs() >= UNSURE);
@@ -317,7 +317,7 @@ fn region(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     Some(question(Kind::Region, text, format!("{row} {column}"), &[index]))
 }
 
-fn locate(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn locate(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let index = rng.below(scene.objects.len());
     let object = scene.objects.get(index)?;
     let cell = |at: f32| 1 + (at * GRID as f32 / SIDE as f32) as usize;
@@ -326,7 +326,7 @@ fn locate(scene: &Scene, rng: &mut Rng) -> Option<Question> {
     Some(question(Kind::Locate, text, answer, &[index]))
 }
 
-fn relation(scene: &Scene, rng: &mut Rng) -> Option<Question> {
+fn relation(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let yes = rng.chance(0.5);
     let (first, second) = pair(scene, rng)?;
     let (a, b) = (&scene.objects[first], &scene.objects[second]);

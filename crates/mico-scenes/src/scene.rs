@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::rng::Rng;
 use crate::shape::Shape;
+use mico_util::SplitMix64;
 
 /// Pixels per side of a picture.
 pub const SIDE: usize = 336;
@@ -123,17 +123,17 @@ pub struct Scene {
 }
 
 /// Scene number `index` of a split, and the random numbers to ask questions about it with.
-pub fn scene(split: Split, seed: u64, index: u64) -> (Scene, Rng) {
-    let mut rng = Rng::keyed(&[split as u64, seed, index]);
+pub fn scene(split: Split, seed: u64, index: u64) -> (Scene, SplitMix64) {
+    let mut rng = SplitMix64::keyed(&[split as u64, seed, index]);
     let scene = Scene::draw(&mut rng);
     (scene, rng)
 }
 
 impl Scene {
-    fn draw(rng: &mut Rng) -> Self {
+    fn draw(rng: &mut SplitMix64) -> Self {
         let grey = rng.between(95.0, 165.0);
         let base = [0; 3].map(|_| grey + rng.between(-22.0, 22.0));
-        let mut scene = Self { objects: Vec::new(), base, texture: rng.next() };
+        let mut scene = Self { objects: Vec::new(), base, texture: rng.next_u64() };
         let wanted = 2 + rng.below(MOST_OBJECTS - 1);
         let mut rounds = 0;
         while scene.objects.len() < wanted {
@@ -150,7 +150,7 @@ impl Scene {
 
     /// An object unlike the others, in a free place; `None` when no place was found, and the caller
     /// tries another.
-    fn place(&self, rng: &mut Rng) -> Option<Object> {
+    fn place(&self, rng: &mut SplitMix64) -> Option<Object> {
         let shape = *rng.pick(&Shape::ALL)?;
         let colour = *rng.pick(&Colour::ALL)?;
         if self.objects.iter().any(|o| (o.shape, o.colour) == (shape, colour)) {

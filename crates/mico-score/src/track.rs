@@ -60,43 +60,68 @@ pub enum Track {
 }
 
 impl Track {
-    /// Every track with its name.
-    pub const ALL: [(&'static str, Self); 24] = [
-        ("gqa", Self::Gqa),
-        ("scienceqa_img", Self::ScienceQaImg),
-        ("textvqa", Self::TextVqa),
-        ("pope", Self::Pope),
-        ("mme", Self::Mme),
-        ("mmbench_en", Self::MmbenchEn),
-        ("mmbench_cn", Self::MmbenchCn),
-        ("seedbench_img", Self::SeedBenchImg),
-        ("ai2d", Self::Ai2d),
-        ("mmmu", Self::Mmmu),
-        ("hallusionbench", Self::HallusionBench),
-        ("mmstar", Self::MmStar),
-        ("refcoco", Self::RefCoco),
-        ("refcoco+", Self::RefCocoPlus),
-        ("refcocog", Self::RefCocoG),
-        ("grefcoco", Self::GrefCoco),
-        ("chartqa", Self::ChartQa),
-        ("docvqa", Self::DocVqa),
-        ("ocrbench", Self::OcrBench),
-        ("vtcbench", Self::VtcBench),
-        ("videomme", Self::VideoMme),
-        ("mvbench", Self::MvBench),
-        ("longvideobench", Self::LongVideoBench),
-        ("mlvu", Self::Mlvu),
+    /// Every track.
+    pub const ALL: [Self; 24] = [
+        Self::Gqa,
+        Self::ScienceQaImg,
+        Self::TextVqa,
+        Self::Pope,
+        Self::Mme,
+        Self::MmbenchEn,
+        Self::MmbenchCn,
+        Self::SeedBenchImg,
+        Self::Ai2d,
+        Self::Mmmu,
+        Self::HallusionBench,
+        Self::MmStar,
+        Self::RefCoco,
+        Self::RefCocoPlus,
+        Self::RefCocoG,
+        Self::GrefCoco,
+        Self::ChartQa,
+        Self::DocVqa,
+        Self::OcrBench,
+        Self::VtcBench,
+        Self::VideoMme,
+        Self::MvBench,
+        Self::LongVideoBench,
+        Self::Mlvu,
     ];
 
-    /// Its name.
+    /// The name it goes by on the command line and in results.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, track)| *track == self).map_or("", |(name, _)| name)
+        match self {
+            Self::Gqa => "gqa",
+            Self::ScienceQaImg => "scienceqa_img",
+            Self::TextVqa => "textvqa",
+            Self::Pope => "pope",
+            Self::Mme => "mme",
+            Self::MmbenchEn => "mmbench_en",
+            Self::MmbenchCn => "mmbench_cn",
+            Self::SeedBenchImg => "seedbench_img",
+            Self::Ai2d => "ai2d",
+            Self::Mmmu => "mmmu",
+            Self::HallusionBench => "hallusionbench",
+            Self::MmStar => "mmstar",
+            Self::RefCoco => "refcoco",
+            Self::RefCocoPlus => "refcoco+",
+            Self::RefCocoG => "refcocog",
+            Self::GrefCoco => "grefcoco",
+            Self::ChartQa => "chartqa",
+            Self::DocVqa => "docvqa",
+            Self::OcrBench => "ocrbench",
+            Self::VtcBench => "vtcbench",
+            Self::VideoMme => "videomme",
+            Self::MvBench => "mvbench",
+            Self::LongVideoBench => "longvideobench",
+            Self::Mlvu => "mlvu",
+        }
     }
 }
 
 /// No track has that name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("task '{0}', accepted: {list}", list = Track::ALL.map(|(name, _)| name).join(", "))]
+#[error("task '{0}', accepted: {list}", list = Track::ALL.map(Track::name).join(", "))]
 pub struct UnknownTrack(pub String);
 
 impl FromStr for Track {
@@ -104,8 +129,8 @@ impl FromStr for Track {
 
     fn from_str(text: &str) -> Result<Self, UnknownTrack> {
         let wanted = text.trim().to_ascii_lowercase();
-        let found = Self::ALL.iter().find(|(name, _)| *name == wanted);
-        found.map(|(_, track)| *track).ok_or_else(|| UnknownTrack(text.to_owned()))
+        let found = Self::ALL.into_iter().find(|track| track.name() == wanted);
+        found.ok_or_else(|| UnknownTrack(text.to_owned()))
     }
 }
 
@@ -148,18 +173,25 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// Every profile with its name.
-    pub const ALL: [(&'static str, Self); 6] = [
-        ("llava", Self::Llava),
-        ("vlmevalkit", Self::VlmEvalKit),
-        ("internvl", Self::InternVl),
-        ("qwen2vl-custom", Self::Qwen2VlCustom),
-        ("qwen3vl-custom", Self::Qwen3VlCustom),
-        ("lmms", Self::Lmms),
+    /// Every profile.
+    pub const ALL: [Self; 6] = [
+        Self::Llava,
+        Self::VlmEvalKit,
+        Self::InternVl,
+        Self::Qwen2VlCustom,
+        Self::Qwen3VlCustom,
+        Self::Lmms,
     ];
 
-    /// Its name.
+    /// The name it goes by on the command line and in results.
     pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(_, profile)| *profile == self).map_or("", |(name, _)| name)
+        match self {
+            Self::Llava => "llava",
+            Self::VlmEvalKit => "vlmevalkit",
+            Self::InternVl => "internvl",
+            Self::Qwen2VlCustom => "qwen2vl-custom",
+            Self::Qwen3VlCustom => "qwen3vl-custom",
+            Self::Lmms => "lmms",
+        }
     }
 }

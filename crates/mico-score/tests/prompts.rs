@@ -275,7 +275,7 @@ fn boxes_are_asked_for_in_the_words_of_the_family() {
 #[test]
 fn videos_are_asked_about_in_one_way_by_all() {
     let item = json!({"question": "What next?", "candidates": ["Ran.", "Sat."]});
-    for (_, profile) in Profile::ALL {
+    for profile in Profile::ALL {
         let text = said(Track::MvBench, profile, &item);
         assert_eq!(
             text,
@@ -309,8 +309,8 @@ fn images_of_mmmu_stand_where_the_profile_wants_them() {
 #[test]
 fn an_item_that_cannot_be_asked_is_an_error() {
     let none = Fields::new();
-    for (_, track) in Track::ALL {
-        for (_, profile) in Profile::ALL {
+    for track in Track::ALL {
+        for profile in Profile::ALL {
             assert!(segments(track, profile, &none, 1).is_err(), "{track}");
         }
     }

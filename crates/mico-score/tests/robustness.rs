@@ -157,8 +157,8 @@ fn every_judge_answers_every_text() {
             ];
             old.into_iter().for_each(|(name, value)| rules.set(name, value).unwrap());
         }
-        for (_, track) in Track::ALL.into_iter().filter(|(_, track)| *track != Track::VtcBench) {
-            for (_, profile) in Profile::ALL {
+        for track in Track::ALL.into_iter().filter(|track| *track != Track::VtcBench) {
+            for profile in Profile::ALL {
                 let grade = Judge { track, profile, rules }.grade(&fields, &prediction).unwrap();
                 assert!((0.0..=1.0).contains(&grade.score), "{track} {prediction:?}");
             }

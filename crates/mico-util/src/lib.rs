@@ -1,6 +1,25 @@
-//! What every crate of the workspace would otherwise write again.
+//! Small things that several crates of the workspace need and that must not differ between them.
+//!
+//! * [`SplitMix64`]: seeded random numbers that are the same on every machine and in every release.
+//! * [`quantile`]: quantiles with linear interpolation.
+//! * [`memory`]: what the operating system says about memory and processor.
+//! * [`ErrorKind`]: whose fault an error is, for every front end.
+//! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
+//! * `files` (feature `files`): files that appear whole or not at all.
+//!
+//! Nothing here knows a tensor, a model or a command line.
+
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "digest")]
+pub mod digest;
+#[cfg(feature = "files")]
+pub mod files;
 mod error_kind;
+pub mod memory;
+mod quantile;
+mod rng;
 
 pub use error_kind::ErrorKind;
+pub use quantile::quantile;
+pub use rng::SplitMix64;

@@ -3,10 +3,12 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::builder::{FalseyValueParser, RangedU64ValueParser};
+use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args};
+use mico_model::{Preset, QuantKind};
 use mico_vision::Size;
 
+use crate::choices;
 use crate::images::image_size;
 
 /// The paper's mean prompt, without the visual tokens.
@@ -24,79 +26,79 @@ const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line stand by themselves")]
 pub struct BenchArgs {
     /// Model folder, or `tiny` for the embedded model.
-    #[arg(long, env = "MICO_MODEL", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     pub(super) model: Option<PathBuf>,
     /// Published model whose shape is filled with random weights; no files are needed.
-    #[arg(long, env = "MICO_SYNTHETIC", value_name = "PRESET")]
-    pub(super) synthetic: Option<String>,
-    /// Quantisation of the decoder's matrices: `q4k`, `q6k`, `q8_0`.
-    #[arg(long, env = "MICO_QUANTIZE", value_name = "KIND")]
-    pub(super) quantize: Option<String>,
+    #[arg(long, value_name = "PRESET", value_parser = choices::preset())]
+    pub(super) synthetic: Option<&'static Preset>,
+    /// Quantisation of the decoder's matrices.
+    #[arg(long, value_name = "KIND", value_parser = choices::quantization())]
+    pub(super) quantize: Option<QuantKind>,
     /// Pruners, separated by commas; settings follow a name as in `vispruner:ratio=0.3`.
-    #[arg(long, env = "MICO_METHOD", default_value = "mico", value_delimiter = ',')]
+    #[arg(long, visible_alias = "methods", value_name = "NAMES", default_value = "mico", value_delimiter = ',', value_parser = choices::pruner_spec())]
     pub(super) method: Vec<String>,
     /// Layer-average numbers of visual tokens, separated by commas. Unless given: 2/9, 1/9 and 1/18
     /// of all visual tokens. The unpruned model is always measured, too.
-    #[arg(long, env = "MICO_BUDGET", value_name = "T", value_delimiter = ',')]
+    #[arg(long, visible_alias = "budgets", value_name = "T", value_delimiter = ',')]
     pub(super) budget: Vec<usize>,
     /// The same as shares of all visual tokens.
-    #[arg(long, env = "MICO_KEEP", value_name = "R", value_delimiter = ',')]
+    #[arg(long, value_name = "R", value_delimiter = ',')]
     pub(super) keep: Vec<f64>,
     /// Measure the unpruned model alone.
-    #[arg(long, env = "MICO_NO_PRUNE", value_parser = FalseyValueParser::new(), conflicts_with_all = ["budget", "keep"])]
+    #[arg(long, conflicts_with_all = ["budget", "keep"])]
     pub(super) no_prune: bool,
     /// Take the counts the methods' authors give for a budget of that name, whatever the layer
     /// average then is.
-    #[arg(long, env = "MICO_AUTHORS_BUDGET", value_parser = clap::builder::FalseyValueParser::new())]
+    #[arg(long)]
     pub(super) authors_budget: bool,
     /// Block after which tokens go, counted from 1, in place of the model's or the method's own.
-    #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
+    #[arg(long, value_name = "K")]
     pub(super) refine_layer: Option<usize>,
     /// Stage-1 pool as a multiple of the budget.
-    #[arg(long, env = "MICO_POOL", default_value_t = mico_select::schedule::DEFAULT_POOL)]
+    #[arg(long, default_value_t = mico_select::schedule::DEFAULT_POOL)]
     pub(super) pool: usize,
     /// Text tokens of the prompt; at most 35 of them come before the image.
-    #[arg(long, env = "MICO_TEXT_TOKENS", default_value = TEXT_TOKENS, value_parser = count(2, MAX_TOKENS))]
+    #[arg(long, default_value = TEXT_TOKENS, value_parser = count(2, MAX_TOKENS))]
     pub(super) text_tokens: usize,
     /// Size of the image or frame, as `WIDTHxHEIGHT`; what fills the family's usual views unless given.
-    #[arg(long, env = "MICO_IMAGE_SIZE", value_name = "WxH", value_parser = image_size)]
+    #[arg(long, value_name = "WxH", value_parser = image_size)]
     pub(super) image_size: Option<Size>,
     /// Frames of a video, for families that take one; 8 unless given.
-    #[arg(long, env = "MICO_FRAMES", value_name = "N", value_parser = count(1, MAX_FRAMES))]
+    #[arg(long, value_name = "N", value_parser = count(1, MAX_FRAMES))]
     pub(super) frames: Option<usize>,
     /// Tokens over which decoding is measured.
-    #[arg(long, env = "MICO_NEW_TOKENS", default_value_t = 8, value_parser = count(1, MAX_TOKENS))]
+    #[arg(long, default_value_t = 8, value_parser = count(1, MAX_TOKENS))]
     pub(super) new_tokens: usize,
     /// Runs of each setting that are not counted.
-    #[arg(long, env = "MICO_WARMUPS", default_value_t = 1, value_parser = count(0, MAX_RUNS))]
+    #[arg(long, default_value_t = 1, value_parser = count(0, MAX_RUNS))]
     pub(super) warmups: usize,
     /// Rounds: runs of each setting that are counted.
-    #[arg(long, env = "MICO_REPEATS", default_value_t = 5, value_parser = count(1, MAX_RUNS))]
+    #[arg(long, default_value_t = 5, value_parser = count(1, MAX_RUNS))]
     pub(super) repeats: usize,
     /// Threads; all cores unless said otherwise.
-    #[arg(long, env = "MICO_THREADS", value_parser = count(1, MAX_THREADS))]
+    #[arg(long, value_parser = count(1, MAX_THREADS))]
     pub(super) threads: Option<usize>,
     /// Seed of random weights and pixels.
-    #[arg(long, env = "MICO_SEED", default_value_t = 0)]
+    #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
     /// Write the JSON document to this file, whatever is printed. Every finished run is kept in a
     /// journal beside it, the same name with `.jsonl`.
-    #[arg(long, env = "MICO_OUT", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
     /// Go on from the runs in the journal of --out.
-    #[arg(long, env = "MICO_RESUME", requires = "out", value_parser = FalseyValueParser::new())]
+    #[arg(long, requires = "out")]
     pub(super) resume: bool,
     /// Write tables to this file, one for each budget with a row for each method.
-    #[arg(long, env = "MICO_MARKDOWN", value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
     /// Draw speed-ups into this file, `.svg` or `.png`.
-    #[arg(long, env = "MICO_PLOT", value_name = "FILE", value_parser = plot)]
+    #[arg(long, value_name = "FILE", value_parser = plot)]
     pub(super) plot: Option<Plot>,
     /// The `summary.json` of `mico eval --out`, whose Rel is drawn over the speed-ups.
-    #[arg(long, env = "MICO_QUALITY", value_name = "FILE", requires = "plot")]
+    #[arg(long, value_name = "FILE", requires = "plot")]
     pub(super) quality: Option<PathBuf>,
     /// Print one JSON document instead of a table.
-    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     pub(super) json: bool,
 }
 

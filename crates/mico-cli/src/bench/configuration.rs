@@ -8,6 +8,7 @@ use mico_model::QuantKind;
 use serde::{Deserialize, Serialize};
 
 use super::args::BenchArgs;
+use super::subject::NO_SUBJECT;
 use super::system;
 use crate::failure::Failure;
 use crate::model_args::Located;
@@ -19,18 +20,14 @@ pub(super) struct Configuration(BTreeMap<String, String>);
 impl Configuration {
     /// That of a call. Reads the model's files only if a journal needs to know them.
     pub(super) fn new(args: &BenchArgs) -> Result<Self, Failure> {
-        let quantize = args.quantize.as_deref().map(QuantKind::parse).transpose();
-        let quantize = quantize.map_err(Failure::misused)?.map_or("none", QuantKind::name);
+        let quantize = args.quantize.map_or("none", QuantKind::name);
         let (model, weights) = match (&args.model, &args.synthetic) {
             (Some(folder), _) if args.out.is_some() => {
                 (folder.display().to_string(), fingerprint(Located::at(folder).files())?)
             }
             (Some(folder), _) => (folder.display().to_string(), "not read".to_owned()),
-            (None, preset) => {
-                let name = preset.as_deref().unwrap_or_default();
-                let (_, preset) = FamilySpec::preset(name).map_err(Failure::misused)?;
-                (preset.name.to_owned(), "random".to_owned())
-            }
+            (None, Some(preset)) => (preset.name.to_owned(), "random".to_owned()),
+            (None, None) => return Err(Failure::misused(NO_SUBJECT)),
         };
         let or = |given: Option<String>, absent: &str| given.unwrap_or_else(|| absent.to_owned());
         let size = args.image_size.map(|size| format!("{}x{}", size.width, size.height));

@@ -9,7 +9,6 @@ use super::memory::Watch;
 use super::sample::{Components, Facts, Measured, Sample, Stopwatch};
 use super::settings::Setting;
 use super::subject::Subject;
-use super::system;
 use crate::failure::Failure;
 
 /// Why a run brought no sample.
@@ -95,7 +94,7 @@ fn run(
     setting: &Setting,
 ) -> Result<(Sample, Measured), Stopped> {
     let request = request(args, subject, setting);
-    let peak_is_own = system::reset_peak_memory();
+    let peak_is_own = mico_util::memory::reset_peak_resident();
     let memory = Watch::start();
     let mut watch = Stopwatch::start();
     let outcome = subject.engine.run(&request, &mut watch).map_err(Stopped::Refused)?;

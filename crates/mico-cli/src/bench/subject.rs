@@ -2,18 +2,18 @@
 
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use mico_engine::families::FamilySpec;
-use mico_engine::{Engine, EngineOptions, Error, ImageInput, Switches};
-use mico_model::{
-    LoadOptions, Model, ModelConfig, Precision, Preset, Progress, QuantKind, SyntheticOptions,
-};
+use mico_engine::{Engine, EngineOptions, Error, ImageInput};
+use mico_model::{LoadOptions, Model, ModelConfig, Precision, Preset, QuantKind, SyntheticOptions};
+use mico_util::SplitMix64;
 use mico_vision::RgbImage;
 
 use super::args::BenchArgs;
 use super::configuration::About;
 use crate::failure::Failure;
 use crate::model_args::Located;
+use crate::progress::Loading;
 
 /// Text tokens before the image in the paper's prompt, the first token included.
 const BEFORE_IMAGE: usize = 35;
@@ -21,6 +21,9 @@ const BEFORE_IMAGE: usize = 35;
 const FIRST_WORD: u32 = 3;
 const WORDS: u32 = 1000;
 const TICK: Duration = Duration::from_millis(200);
+
+/// Said where there is nothing to measure.
+pub(super) const NO_SUBJECT: &str = "neither --model nor --synthetic is given";
 
 /// A model and what it is asked.
 #[derive(Debug)]
@@ -64,21 +67,12 @@ impl Subject {
 
 /// Builds the subject of a call.
 pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
-    let quantisation = args.quantize.as_deref().map(QuantKind::parse).transpose();
-    let quantisation = quantisation.map_err(Failure::misused)?;
+    let quantisation = args.quantize;
     let start = Instant::now();
     let (name, engine) = match (&args.model, &args.synthetic) {
         (Some(folder), _) => {
-            let bar = ProgressBar::new(0);
-            if let Ok(style) =
-                ProgressStyle::with_template("loading {bar:40} {bytes}/{total_bytes}")
-            {
-                bar.set_style(style);
-            }
-            let progress = |done: Progress| {
-                bar.set_length(done.bytes_total);
-                bar.set_position(done.bytes_done);
-            };
+            let bar = Loading::new();
+            let progress = |done| bar.show(done);
             let load = LoadOptions {
                 quantise: quantisation,
                 progress: Some(&progress),
@@ -86,14 +80,14 @@ pub(super) fn build(args: &BenchArgs) -> Result<Subject, Failure> {
             };
             let options = EngineOptions { load, ..EngineOptions::default() };
             let opened = Engine::open(Located::at(folder).files(), &options);
-            bar.finish_and_clear();
+            drop(bar);
             (folder.display().to_string(), opened?.0)
         }
         (None, Some(preset)) => {
-            let (family, preset) = FamilySpec::preset(preset).map_err(Failure::misused)?;
+            let (family, preset) = FamilySpec::preset(preset.name).map_err(Failure::misused)?;
             (preset.name.to_owned(), synthetic(family, preset, args.seed, quantisation)?)
         }
-        (None, None) => return Err(Failure::misused("neither --model nor --synthetic is given")),
+        (None, None) => return Err(Failure::misused(NO_SUBJECT)),
     };
     let load_seconds = start.elapsed().as_secs_f64();
     check_refine_layer(&engine, args.refine_layer)?;
@@ -141,15 +135,9 @@ fn noise(engine: &Engine, args: &BenchArgs) -> Result<ImageInput, Failure> {
         Some(size) => size,
         None => (family.usual.photo_size)(engine.model().config())?,
     };
-    let mut state = args.seed | 1;
-    let mut byte = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 56) as u8
-    };
+    let mut rng = SplitMix64::new(args.seed);
     let mut picture = || {
-        let bytes = (0..size.area() * 3).map(|_| byte()).collect();
+        let bytes = (0..size.area() * 3).map(|_| (rng.next_u64() >> 56) as u8).collect();
         RgbImage::new(size, bytes).map_err(Failure::failed)
     };
     match (family.traits().takes_video, args.frames) {

@@ -3,11 +3,6 @@
 use std::path::Path;
 use std::process::Command;
 
-/// Asks Linux to forget the process's highest memory use so far; says whether it did.
-pub(super) fn reset_peak_memory() -> bool {
-    std::fs::write("/proc/self/clear_refs", "5").is_ok()
-}
-
 /// The commit the binary was made from: as the build said, else as the source folder says now.
 pub(super) fn commit() -> Option<String> {
     if let Some(commit) = option_env!("MICO_COMMIT") {

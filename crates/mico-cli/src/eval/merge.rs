@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use mico_eval::{Album, Journal, MANIFEST, RECORDS};
 
 use super::{save, tell};
@@ -17,13 +16,13 @@ pub(super) struct MergeArgs {
     #[arg(value_name = "DIR", required = true)]
     folders: Vec<PathBuf>,
     /// Folder for the whole; without it the results are only printed.
-    #[arg(long, env = "MICO_OUT", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Also take parts that were not finished, or not all of them.
-    #[arg(long, env = "MICO_PARTIAL", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     partial: bool,
     /// Print one JSON document instead of tables.
-    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 

@@ -5,7 +5,6 @@ mod settings;
 
 use std::path::{Path, PathBuf};
 
-use clap::builder::FalseyValueParser;
 use clap::{Args, Subcommand};
 use mico_engine::Engine;
 use mico_eval::{
@@ -14,6 +13,7 @@ use mico_eval::{
 };
 use serde::Serialize;
 
+use crate::choices;
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::progress::Bar;
@@ -55,23 +55,23 @@ struct AskArgs {
     settings: SettingArgs,
     /// Ask part i of n: all questions about a picture are in the same part. `mico eval merge` puts the
     /// parts together.
-    #[arg(long, env = "MICO_SHARD", value_name = "I/N", value_parser = shard, default_value_t = Shard::default())]
+    #[arg(long, value_name = "I/N", value_parser = shard, default_value_t = Shard::default())]
     shard: Shard,
     /// Pictures under way at once; as many as there are threads and memory unless given.
-    #[arg(long, env = "MICO_JOBS", value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1024))]
     jobs: Option<usize>,
     /// Folder for records, JSON, and tables in Markdown, LaTeX and CSV.
-    #[arg(long, env = "MICO_OUT", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// With --out, keep pictures of what was kept for the first N items of each track, for `mico report`;
     /// 0 keeps none.
-    #[arg(long, env = "MICO_PICTURES", value_name = "N", default_value_t = PICTURES)]
+    #[arg(long, value_name = "N", default_value_t = PICTURES)]
     pictures: usize,
     /// Go on from the records in --out.
-    #[arg(long, env = "MICO_RESUME", requires = "out", value_parser = FalseyValueParser::new())]
+    #[arg(long, requires = "out")]
     resume: bool,
     /// Print one JSON document instead of tables.
-    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 
@@ -110,7 +110,6 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
             "nothing to ask, accepted: --suite tiny, --tasks NAMES --data DIR, or --sweep";
         return Err(Failure::misused(message));
     }
-    asked.tracks()?;
     args.asked.settings.check(sweep.as_ref())?;
     in_pool(args.asked.model.threads, || measure(&args.asked, &asked, sweep.as_ref()))?
 }
@@ -119,7 +118,10 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
 fn adopt(asked: &mut TaskArgs, sweep: &Sweep) -> Result<(), Failure> {
     if asked.suite.is_none() && asked.tasks.is_empty() {
         asked.suite.clone_from(&sweep.suite);
-        asked.tasks.clone_from(&sweep.tasks);
+        let tasks = sweep.tasks.iter().map(|name| choices::asked_track().read(name));
+        asked.tasks = tasks
+            .collect::<Result<_, _>>()
+            .map_err(|error| Failure::misused(format!("the sweep's {error}")))?;
     }
     if let Some(suite) =
         asked.suite.as_ref().filter(|suite| !crate::task_args::SUITES.contains(&suite.as_str()))

@@ -1,12 +1,12 @@
 //! Under which settings items are asked.
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use mico_engine::Engine;
 use mico_engine::pruner::PRUNERS;
 use mico_eval::{Pruned, Setting, Sweep, switched};
 use mico_select::schedule::DEFAULT_POOL;
 
+use crate::choices;
 use crate::failure::Failure;
 
 /// Budgets unless others are given.
@@ -15,19 +15,18 @@ const BUDGETS: [usize; 3] = [128, 64, 32];
 /// Methods and budgets, or a sweep that lists them.
 #[derive(Debug, Args)]
 pub(super) struct SettingArgs {
-    /// A sweep: a TOML file, or one that comes with the program (components, proxies, relevance, pool,
-    /// layers, methods).
-    #[arg(long, env = "MICO_SWEEP", value_name = "NAME|FILE", conflicts_with_all = ["methods", "budgets", "authors_budget", "refine_layer", "pool"])]
+    // Its help names the sweeps there are.
+    #[arg(long, help = choices::sweep_help(), value_name = "NAME|FILE", conflicts_with_all = ["methods", "budgets", "authors_budget", "refine_layer", "pool"])]
     sweep: Option<String>,
     /// Pruners, separated by commas, with settings as `name:key=value`; all of them unless said
     /// otherwise. The unpruned model always runs. A method that is not defined for the model, or cannot
     /// meet a budget, is left out and named.
-    #[arg(long, env = "MICO_METHODS", value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, visible_alias = "method", value_name = "NAMES", value_delimiter = ',', value_parser = choices::pruner_spec())]
     methods: Vec<String>,
     /// Layer-average numbers of visual tokens per image, separated by commas; 128,64,32 unless given.
     #[arg(
         long,
-        env = "MICO_BUDGETS",
+        visible_alias = "budget",
         value_name = "TS",
         value_delimiter = ',',
         allow_negative_numbers = true
@@ -35,17 +34,17 @@ pub(super) struct SettingArgs {
     budgets: Vec<usize>,
     /// Take the counts the methods' authors give for a budget of that name, whatever the layer
     /// average then is.
-    #[arg(long, env = "MICO_AUTHORS_BUDGET", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     authors_budget: bool,
     /// Decoder block after which tokens go, counted from 1.
-    #[arg(long, env = "MICO_REFINE_LAYER", value_name = "K")]
+    #[arg(long, value_name = "K")]
     refine_layer: Option<usize>,
     /// Stage-1 pool as a multiple of the budget; 2 unless given.
-    #[arg(long, env = "MICO_POOL", value_name = "N")]
+    #[arg(long, value_name = "N")]
     pool: Option<usize>,
     /// Also ask the unpruned model about plain grey in place of each picture; the built-in suite's usual
     /// settings include it.
-    #[arg(long, env = "MICO_BLANK", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     blank: bool,
 }
 

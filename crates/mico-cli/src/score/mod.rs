@@ -6,49 +6,48 @@ mod vtc;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::FalseyValueParser;
 use mico_data::{Form, Layout, Predictions};
 use mico_eval::{Scoring, Summary, TrackScore, TrackSpec, join};
 use mico_score::{Profile, Rules, Track};
 use serde::Serialize;
 
+use crate::choices;
 use crate::failure::Failure;
 use crate::output;
-use crate::task_args::{layout, profile, set_rules};
+use crate::task_args::set_rules;
 
 /// Score predictions made elsewhere, or apply single scoring rules.
 #[derive(Debug, Args)]
 pub struct ScoreArgs {
     /// Apply single rules: a file with a JSON object `{"id","scorer","kind","in"}` on each line, `-` for
     /// standard input. Each gives a line `{"id","out"}` or `{"id","error"}`.
-    #[arg(long, env = "MICO_RAW", value_name = "FILE", conflicts_with_all = ["task", "predictions", "data"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "predictions", "data"])]
     raw: Option<PathBuf>,
     /// The benchmark, as in `mico eval --tasks`; or vtcbench, with folders of sample logs.
-    #[arg(long, env = "MICO_TASK", value_name = "NAME", required_unless_present = "raw")]
-    task: Option<String>,
+    #[arg(long, visible_alias = "tasks", value_name = "NAME", value_parser = choices::track(), required_unless_present = "raw")]
+    task: Option<Track>,
     /// The predictions: `VLMEvalKit` rows with a `prediction` (xlsx, tsv, csv, json), LLaVA's answers or
     /// lmms-eval's sample logs (jsonl).
-    #[arg(long, env = "MICO_PREDICTIONS", value_name = "FILE", required_unless_present = "raw")]
+    #[arg(long, value_name = "FILE", required_unless_present = "raw")]
     predictions: Option<PathBuf>,
     /// The folder with the benchmark's files; for vtcbench the reference model's `Downsample` logs.
-    #[arg(long, env = "MICO_DATA", value_name = "DIR", required_unless_present = "raw")]
+    #[arg(long, value_name = "DIR", required_unless_present = "raw")]
     data: Option<PathBuf>,
-    /// The files' layout: vlmevalkit, llava, parquet or coco; whichever is there unless given.
-    #[arg(long, env = "MICO_LAYOUT", value_name = "NAME", value_parser = layout)]
+    /// The files' layout; whichever is there unless given.
+    #[arg(long, value_name = "NAME", value_parser = choices::layout())]
     layout: Option<Layout>,
-    /// Whose rules: llava, vlmevalkit, internvl, qwen2vl-custom, qwen3vl-custom or lmms; those of the
-    /// toolkit the predictions come from unless given.
-    #[arg(long, env = "MICO_PROFILE", value_name = "NAME", value_parser = profile)]
+    /// Whose rules; those of the toolkit the predictions come from unless given.
+    #[arg(long, value_name = "NAME", value_parser = choices::profile())]
     profile: Option<Profile>,
     /// A version of the scoring rules, such as `extract=2025-08`; `predictions=file` treats predictions
     /// as `VLMEvalKit` does when it reads them back from a file.
-    #[arg(long = "rule", env = "MICO_RULE", value_name = "NAME=VALUE", value_delimiter = ',')]
+    #[arg(long = "rule", value_name = "NAME=VALUE", value_delimiter = ',')]
     rules: Vec<String>,
     /// For vtcbench, the unpruned model's sample logs, which Rel is relative to.
-    #[arg(long, env = "MICO_VANILLA", value_name = "DIR")]
+    #[arg(long, value_name = "DIR")]
     vanilla: Option<PathBuf>,
     /// Print one JSON document instead of text.
-    #[arg(long, env = "MICO_JSON", value_parser = FalseyValueParser::new())]
+    #[arg(long)]
     json: bool,
 }
 
@@ -75,11 +74,10 @@ pub fn run(args: &ScoreArgs) -> Result<(), Failure> {
     if let Some(path) = &args.raw {
         return raw::run(path);
     }
-    let (Some(task), Some(predictions), Some(data)) = (&args.task, &args.predictions, &args.data)
+    let (Some(track), Some(predictions), Some(data)) = (args.task, &args.predictions, &args.data)
     else {
         return Err(Failure::misused("--task, --predictions and --data are needed, or --raw FILE"));
     };
-    let track: Track = task.parse().map_err(|error| Failure::misused(format!("{error}")))?;
     if track == Track::VtcBench {
         return vtc::run(
             &vtc::Folders { data, target: predictions, vanilla: args.vanilla.as_deref() },

@@ -1,7 +1,6 @@
 //! Turning logits into an answer: sampling, stop strings, ends.
 
 mod decode;
-mod rng;
 mod sampler;
 mod stop;
 

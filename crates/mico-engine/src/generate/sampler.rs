@@ -1,15 +1,15 @@
 //! One token from one row of logits.
 
 use super::Generation;
-use super::rng::Rng;
 use crate::error::{Error, Result};
+use mico_util::SplitMix64;
 
 /// Chooses tokens as the options say.
 #[derive(Debug)]
 pub(super) struct Sampler {
     temperature: f64,
     top_p: f64,
-    rng: Rng,
+    rng: SplitMix64,
 }
 
 impl Sampler {
@@ -17,7 +17,7 @@ impl Sampler {
         Self {
             temperature: f64::from(options.temperature),
             top_p: f64::from(options.top_p),
-            rng: Rng::new(options.seed),
+            rng: SplitMix64::new(options.seed),
         }
     }
 

@@ -155,7 +155,20 @@ impl FromStr for PromptStyle {
 }
 
 impl PromptStyle {
-    /// The word for it.
+    /// Every style, the checkpoint's own first.
+    pub const ALL: [Self; 9] = [
+        Self::Template,
+        Self::Vicuna,
+        Self::Mistral,
+        Self::Qwen25Vl,
+        Self::Qwen3Vl,
+        Self::Qwen35,
+        Self::InternVl,
+        Self::LlavaVideo,
+        Self::Plain,
+    ];
+
+    /// The name it goes by on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Template => "template",

@@ -1,6 +1,6 @@
 //! Covering part of a picture: cells of a box, or as many cells of its surroundings.
 
-use mico_scenes::Rng;
+use mico_util::SplitMix64;
 use mico_vision::{RgbImage, Size};
 
 use super::source::PixelBox;
@@ -81,7 +81,7 @@ impl Raster {
 }
 
 /// `count` of the cells, drawn at random; all of them if there are no more.
-pub(super) fn draw(cells: &[Cell], count: usize, rng: &mut Rng) -> Vec<Cell> {
+pub(super) fn draw(cells: &[Cell], count: usize, rng: &mut SplitMix64) -> Vec<Cell> {
     let mut cells = cells.to_vec();
     let count = count.min(cells.len());
     for at in 0..count {
@@ -133,7 +133,7 @@ mod tests {
         assert!(cells.context.iter().all(apart) && cells.context.len() > 64);
         assert_eq!(area(&cells.context), 100 * 100 - 40 * 16);
         assert_eq!((cells.count(25), cells.count(100)), (16, 64));
-        let mut rng = Rng::keyed(&[1]);
+        let mut rng = SplitMix64::keyed(&[1]);
         let some = draw(&cells.context, 16, &mut rng);
         assert_eq!(area(&some), 16 * 10);
         assert!((0..16).all(|at| !some[..at].contains(&some[at])), "no cell twice");

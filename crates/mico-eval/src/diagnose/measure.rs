@@ -1,6 +1,6 @@
 //! Numbers with intervals by drawing pictures again.
 
-use mico_scenes::Rng;
+use mico_util::SplitMix64;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -56,7 +56,7 @@ pub(super) fn draws<T: Send>(
 ) -> Vec<T> {
     let one = |draw: usize| {
         let rows = sets.iter().enumerate().map(|(set, &pictures)| {
-            let mut rng = Rng::keyed(&[SEED, draw as u64, set as u64, pictures as u64]);
+            let mut rng = SplitMix64::keyed(&[SEED, draw as u64, set as u64, pictures as u64]);
             let mut row = vec![0_u16; pictures];
             for _ in 0..pictures {
                 let at = rng.below(pictures);

@@ -5,7 +5,7 @@
 //! cross entropy, and the epoch with the best validation accuracy is kept. The same examples and seed
 //! give the same probe, whatever the number of threads.
 
-use mico_scenes::Rng;
+use mico_util::SplitMix64;
 use serde::Serialize;
 
 const EPOCHS: usize = 30;
@@ -79,7 +79,7 @@ struct Layer {
 }
 
 impl Layer {
-    fn new(inputs: usize, outputs: usize, rng: &mut Rng) -> Self {
+    fn new(inputs: usize, outputs: usize, rng: &mut SplitMix64) -> Self {
         let reach = 1.0 / (inputs.max(1) as f32).sqrt();
         let mut values: Vec<f32> =
             (0..inputs * outputs).map(|_| rng.between(-reach, reach)).collect();
@@ -140,7 +140,7 @@ impl Probe {
         validation: &Examples,
         seed: u64,
     ) -> Trained {
-        let mut rng = Rng::keyed(&[SEED, kind as u64, seed]);
+        let mut rng = SplitMix64::keyed(&[SEED, kind as u64, seed]);
         let mut probe = Self::new(kind, categories, training, &mut rng);
         let inputs: Vec<Vec<f32>> =
             training.features.iter().map(|x| probe.standardised(x)).collect();
@@ -175,7 +175,7 @@ impl Probe {
         best
     }
 
-    fn new(kind: ProbeKind, categories: usize, training: &Examples, rng: &mut Rng) -> Self {
+    fn new(kind: ProbeKind, categories: usize, training: &Examples, rng: &mut SplitMix64) -> Self {
         let width = training.features.first().map_or(0, Vec::len);
         let count = training.features.len().max(1) as f32;
         let mut mean = vec![0.0; width];
@@ -274,7 +274,7 @@ mod tests {
 
     /// Points around the corners of a square, whose category `of` says.
     fn points(count: usize, seed: u64, of: fn(bool, bool) -> usize) -> Examples {
-        let mut rng = Rng::keyed(&[seed]);
+        let mut rng = SplitMix64::keyed(&[seed]);
         let mut examples = Examples::default();
         for _ in 0..count {
             let (a, b) = (rng.chance(0.5), rng.chance(0.5));
@@ -307,7 +307,7 @@ mod tests {
         const STEP: f32 = 1e-2;
         let examples = points(5, 3, |a, b| usize::from(a) + usize::from(b));
         for kind in ProbeKind::ALL {
-            let mut probe = Probe::new(kind, 3, &examples, &mut Rng::keyed(&[9]));
+            let mut probe = Probe::new(kind, 3, &examples, &mut SplitMix64::keyed(&[9]));
             let inputs: Vec<Vec<f32>> =
                 examples.features.iter().map(|x| probe.standardised(x)).collect();
             let gradients = probe.gradients(&inputs, &examples.categories, &[0, 1, 2, 3, 4]);

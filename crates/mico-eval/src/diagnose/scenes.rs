@@ -1,6 +1,7 @@
 //! The built-in example: generated scenes, whose labels, objects and boxes are known.
 
-use mico_scenes::{Kind, LABELS, Object, Rng, SIDE, Scene, Split, ask, scene};
+use mico_scenes::{Kind, LABELS, Object, SIDE, Scene, Split, ask, scene};
+use mico_util::SplitMix64;
 use mico_vision::{RgbImage, Size};
 
 use super::source::{Check, LabelMap, Marked, PixelBox, Query, Source};
@@ -70,7 +71,7 @@ impl Source for Scenes {
 
     fn queries(&self, picture: usize) -> Vec<Query> {
         let scene = self.scene(picture);
-        let mut rng = Rng::keyed(&[ASKING, self.seed, picture as u64]);
+        let mut rng = SplitMix64::keyed(&[ASKING, self.seed, picture as u64]);
         let mut queries: Vec<Query> = Vec::new();
         for _ in 0..TRIES {
             let asked = ask(&scene, Kind::Locate, &mut rng);

@@ -1,6 +1,6 @@
 //! Where pictures with annotations come from.
 
-use mico_scenes::Rng;
+use mico_util::SplitMix64;
 use mico_vision::{RgbImage, Size};
 use serde::Serialize;
 
@@ -176,7 +176,7 @@ pub struct Damaged {
 /// At most `limit` pictures of a check in an order drawn by `seed`.
 pub(super) fn drawn(source: &dyn Source, check: Check, seed: u64, limit: usize) -> Vec<usize> {
     let mut pictures = source.pictures(check);
-    let mut rng = Rng::keyed(&[CHOICE, check as u64, seed]);
+    let mut rng = SplitMix64::keyed(&[CHOICE, check as u64, seed]);
     for last in (1..pictures.len()).rev() {
         pictures.swap(last, rng.below(last + 1));
     }

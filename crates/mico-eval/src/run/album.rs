@@ -1,12 +1,12 @@
 //! Pictures of what was kept, for reports: of the first items of each track, under every setting.
 
 use std::fs;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 use mico_engine::{ImageOutcome, Outcome};
+use mico_util::files::write_atomic;
 use mico_vision::overlay::{Clip, Pruned, shade, shade_frames};
 use mico_vision::{RgbImage, Size};
 
@@ -87,15 +87,7 @@ impl Album {
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
-        let part = self.folder.join(format!(".{name}.{}.part", std::process::id()));
-        let written = fs::File::create(&part)
-            .and_then(|mut file| file.write_all(bytes))
-            .and_then(|()| fs::rename(&part, &path));
-        written.map_err(|error| {
-            // What is left of a failed attempt helps nobody.
-            let _ = fs::remove_file(&part);
-            Error::io(&path)(error)
-        })
+        write_atomic(&path, bytes).map_err(Error::io(&path))
     }
 }
 

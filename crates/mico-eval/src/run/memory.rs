@@ -1,5 +1,7 @@
 //! How many pictures fit into memory at once.
 
+use mico_util::memory;
+
 /// The share of what is free that a run may take.
 const SHARE: f64 = 0.8;
 
@@ -11,15 +13,15 @@ pub(super) struct Watch {
 
 impl Watch {
     pub(super) fn new() -> Self {
-        Self { before: status("VmRSS:") }
+        Self { before: memory::resident() }
     }
 
     /// As many as were wanted, or as many as there is room for; those wanted where the system does
     /// not say.
     pub(super) fn jobs(&self, wanted: usize) -> usize {
-        let grown =
-            status("VmHWM:").zip(self.before).map(|(most, before)| most.saturating_sub(before));
-        match (grown, available()) {
+        let grown = memory::peak_resident().zip(self.before);
+        let grown = grown.map(|(most, before)| most.saturating_sub(before));
+        match (grown, memory::available()) {
             (Some(grown), Some(available)) => fitting(wanted, grown, available),
             _ => wanted,
         }
@@ -31,22 +33,6 @@ fn fitting(wanted: usize, each: u64, available: u64) -> usize {
     let room = SHARE * available as f64 / each.max(1) as f64;
     // The first one's memory may be taken again, so one more than the free room holds fits.
     wanted.min(1 + room as usize)
-}
-
-/// A line of this process's status, in KiB.
-fn status(name: &str) -> Option<u64> {
-    line("/proc/self/status", name)
-}
-
-/// Memory that can be had without swapping, in KiB.
-fn available() -> Option<u64> {
-    line("/proc/meminfo", "MemAvailable:")
-}
-
-fn line(path: &str, name: &str) -> Option<u64> {
-    let text = std::fs::read_to_string(path).ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-    line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The built-in benchmark: questions about generated scenes, one track per kind.
 
-use mico_scenes::{Colour, KINDS, Kind, Rng, SIDE, Shape, Split, ask, scene};
+use mico_scenes::{Colour, KINDS, Kind, SIDE, Shape, Split, ask, scene};
 use mico_score::{Fields, Segment};
+use mico_util::SplitMix64;
 use mico_vision::{RgbImage, Size};
 use serde_json::Value;
 
@@ -54,7 +55,8 @@ impl TinySuite {
                 if missing[track] == 0 {
                     continue;
                 }
-                let mut rng = Rng::keyed(&[ASKING, split as u64, seed, picture, track as u64]);
+                let mut rng =
+                    SplitMix64::keyed(&[ASKING, split as u64, seed, picture, track as u64]);
                 let Some(found) = (0..TRIES).find_map(|_| ask(&scene, kind, &mut rng)) else {
                     continue;
                 };

@@ -1,6 +1,6 @@
 //! Intervals by drawing pictures again: questions about one picture stay together.
 
-use mico_scenes::Rng;
+use mico_util::{SplitMix64, quantile};
 use rayon::prelude::*;
 
 /// Draws of an interval.
@@ -30,7 +30,8 @@ impl Resamples {
 
     /// How often each cluster occurs in a draw.
     pub fn row(&self, draw: usize) -> Vec<u32> {
-        let mut rng = Rng::keyed(&[SEED ^ (self.source << 32), self.clusters as u64, draw as u64]);
+        let mut rng =
+            SplitMix64::keyed(&[SEED ^ (self.source << 32), self.clusters as u64, draw as u64]);
         let mut row = vec![0_u32; self.clusters];
         for _ in 0..self.clusters {
             row[rng.below(self.clusters)] += 1;
@@ -50,12 +51,7 @@ impl Resamples {
 pub fn interval(mut draws: Vec<f64>) -> Option<(f64, f64)> {
     draws.retain(|value| value.is_finite());
     draws.sort_by(f64::total_cmp);
-    let at = |share: f64| {
-        let place = share * (draws.len().checked_sub(1)?) as f64;
-        let (below, above) = (draws[place.floor() as usize], draws[place.ceil() as usize]);
-        Some(below + (above - below) * place.fract())
-    };
-    Some((at(0.025)?, at(0.975)?))
+    Some((quantile(&draws, 0.025)?, quantile(&draws, 0.975)?))
 }
 
 #[cfg(test)]

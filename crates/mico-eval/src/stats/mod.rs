@@ -8,5 +8,5 @@ mod wilson;
 pub use bootstrap::{RESAMPLES, Resamples, interval};
 pub use mcnemar::mcnemar;
 pub use mico_score::rules::diagnostics::{concordance, jeffreys_entropy, ranks, spearman};
-pub use trim::{Trim, quantile};
+pub use trim::Trim;
 pub use wilson::wilson;

@@ -1,5 +1,7 @@
 //! Leaving out what lies far from the rest.
 
+use mico_util::quantile;
+
 /// How far from the quartiles Tukey's fences are, in distances between them.
 const FENCE: f64 = 1.5;
 
@@ -44,13 +46,6 @@ impl Trim {
     }
 }
 
-/// A quantile of sorted values, between two of them by their distance; `None` of none.
-pub fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
-    let place = share.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
-    let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-    Some(below + (above - below) * place.fract())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,11 +62,5 @@ mod tests {
         // Of 100 values the first and last percent: the two ends of x, and the far y.
         assert_eq!(Trim::Share(0.01).keep(&points).len(), 97);
         assert!(Trim::Tukey.keep(&[]).is_empty());
-    }
-
-    #[test]
-    fn quantiles_lie_between_values() {
-        assert_eq!(quantile(&[1.0, 2.0, 4.0], 0.75), Some(3.0));
-        assert_eq!(quantile(&[], 0.5), None);
     }
 }

@@ -3,15 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sha2::{Digest, Sha256};
+pub(crate) use mico_util::digest::sha256;
 
 use crate::server::{Asked, Reply, Server};
 
 pub(crate) const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
-
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
-}
 
 /// A model repository `org/name` with one commit.
 pub(crate) struct FakeHub {

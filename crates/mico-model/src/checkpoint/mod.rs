@@ -1,6 +1,5 @@
 //! Model folders: one safetensors file, or shards listed in an index.
 
-mod index;
 mod layout;
 mod shard;
 mod source;
@@ -9,18 +8,16 @@ pub use layout::Part;
 pub(crate) use source::CheckpointSource;
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use candle_core::Tensor;
+use mico_tensors::ShardIndex;
+pub use mico_tensors::{INDEX_FILE, SINGLE_FILE};
 
 use crate::error::{Error, Result};
 use crate::files::ModelFiles;
 use shard::Shard;
-
-/// Name of the only weight file of a small checkpoint.
-pub const SINGLE_FILE: &str = "model.safetensors";
-/// Name of the file that lists the shards of a large checkpoint.
-pub const INDEX_FILE: &str = "model.safetensors.index.json";
 
 /// The tensors of a model folder, found by name. Opening reads headers only.
 #[derive(Debug)]
@@ -58,12 +55,17 @@ impl Checkpoint {
     }
 
     fn open_index(folder: &Path, index: &Path) -> Result<Self> {
-        let listed = index::read(index)?;
+        let bad = |message: String| Error::Index { path: index.to_path_buf(), message };
+        let file = File::open(index).map_err(Error::io(index))?;
+        let listed = ShardIndex::read(file).map_err(|error| match error {
+            mico_tensors::Error::Io(error) => Error::io(index)(error),
+            other => bad(other.to_string()),
+        })?;
         let mut shards: Vec<Shard> = Vec::new();
         let mut by_file: BTreeMap<&str, usize> = BTreeMap::new();
         let mut by_name = BTreeMap::new();
-        for (name, file) in &listed {
-            let at = if let Some(&at) = by_file.get(file.as_str()) {
+        for (name, file) in listed.tensors() {
+            let at = if let Some(&at) = by_file.get(file) {
                 at
             } else {
                 shards.push(Shard::open(&folder.join(file))?);
@@ -71,12 +73,9 @@ impl Checkpoint {
                 shards.len() - 1
             };
             if shards[at].info(name).is_none() {
-                return Err(Error::Index {
-                    path: index.to_path_buf(),
-                    message: format!("tensor `{name}` is not in the listed file `{file}`"),
-                });
+                return Err(bad(format!("tensor `{name}` is not in the listed file `{file}`")));
             }
-            by_name.insert(name.clone(), at);
+            by_name.insert(name.to_owned(), at);
         }
         Ok(Self { folder: folder.to_path_buf(), shards, by_name })
     }

@@ -106,11 +106,11 @@ fn composed(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor) -> Result<Tens
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::Device;
+    use crate::testing::noise;
 
     #[test]
     fn heads_are_split_as_by_candle() {
-        let x = Tensor::randn(0.0_f32, 1.0, (5, 24), &Device::Cpu).unwrap();
+        let x = noise(1, 2.0, (5, 24));
         let expected = x.reshape((5, 3, 8)).unwrap().transpose(0, 1).unwrap();
         let numbers = |t: &Tensor| t.flatten_all().unwrap().to_vec1::<f32>().unwrap();
         assert_eq!(numbers(&split_heads(&x, 3).unwrap()), numbers(&expected));
@@ -118,10 +118,9 @@ mod tests {
 
     #[test]
     fn rotation_agrees_with_candle() {
-        let device = Device::Cpu;
-        let x = Tensor::randn(0.0_f32, 1.0, (5, 24), &device).unwrap();
+        let x = noise(1, 2.0, (5, 24));
         for half in [4, 3, 1] {
-            let angles = Tensor::randn(0.0_f32, 2.0, (5, half), &device).unwrap();
+            let angles = noise(2, 4.0, (5, half));
             let (cos, sin) = (angles.cos().unwrap(), angles.sin().unwrap());
             let found = rotate_heads(&x, 3, &cos, &sin).unwrap();
             let expected = composed(&x, 3, &cos, &sin).unwrap();

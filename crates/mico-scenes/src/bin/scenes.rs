@@ -5,7 +5,8 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use mico_scenes::{KINDS, Question, Rng, Scene, Split, ask, scene, vocabulary, write_record};
+use mico_scenes::{KINDS, Question, Scene, Split, ask, scene, vocabulary, write_record};
+use mico_util::SplitMix64;
 
 const USAGE: &str = "usage: scenes vocabulary
        scenes stream SEED FIRST COUNT QUESTIONS [--no-pixels]   (training split, records on stdout)
@@ -77,7 +78,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
 }
 
 /// Questions of all kinds in turn, starting anywhere, none twice.
-fn several(scene: &Scene, rng: &mut Rng, wanted: usize) -> Vec<Question> {
+fn several(scene: &Scene, rng: &mut SplitMix64, wanted: usize) -> Vec<Question> {
     let mut asked: Vec<Question> = Vec::with_capacity(wanted);
     let start = rng.below(KINDS.len());
     for turn in 0..wanted * 20 {

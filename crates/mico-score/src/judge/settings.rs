@@ -13,8 +13,10 @@ use crate::rules::vqa::Stop;
 trait Named: Copy + PartialEq + 'static {
     const NAMES: &'static [(&'static str, Self)];
 
+    #[expect(clippy::expect_used, reason = "a value without a row is a mistake in this file")]
     fn name(self) -> &'static str {
-        Self::NAMES.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
+        let row = Self::NAMES.iter().find(|(_, value)| *value == self);
+        row.map(|(name, _)| *name).expect("every value has a name")
     }
 }
 

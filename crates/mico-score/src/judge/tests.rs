@@ -23,8 +23,8 @@ fn everything() -> Fields {
 #[test]
 fn every_track_and_profile_has_a_rule_of_the_raw_interface() {
     let known: Vec<&str> = crate::raw::scorers().map(|(scorer, _)| scorer).collect();
-    for (_, track) in Track::ALL {
-        for (_, profile) in Profile::ALL {
+    for track in Track::ALL {
+        for profile in Profile::ALL {
             let judge = Judge::new(track, profile);
             if track == Track::VtcBench {
                 assert_eq!(judge.grade(&everything(), "B"), Err(JudgeError::NoRule(track)));
@@ -39,8 +39,8 @@ fn every_track_and_profile_has_a_rule_of_the_raw_interface() {
 
 #[test]
 fn a_missing_gold_is_named() {
-    for (_, track) in Track::ALL {
-        for (_, profile) in Profile::ALL {
+    for track in Track::ALL {
+        for profile in Profile::ALL {
             let error =
                 Judge::new(track, profile).grade(&Fields::new(), "B").unwrap_err().to_string();
             assert!(track == Track::VtcBench || error.starts_with("field '"), "{track}: {error}");

@@ -256,8 +256,8 @@ fn plain_means_leave_out_what_the_track_is_not_about() {
 
 #[test]
 fn nothing_has_no_value() {
-    for (_, track) in Track::ALL {
-        for (_, profile) in Profile::ALL {
+    for track in Track::ALL {
+        for profile in Profile::ALL {
             let found = prepared(track, profile, &[]);
             assert_eq!((found.plain(), found.parts()), (None, vec![]), "{track}");
             // Items without any field neither panic nor invent a value above the scale.

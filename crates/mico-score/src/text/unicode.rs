@@ -6,13 +6,18 @@ use regex::Regex;
 
 // Python's `isalpha` is exactly the letter categories, which the standard library does not offer:
 // its `is_alphabetic` also takes combining marks and letter-like numbers.
-static LETTER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{L}\z").ok());
-static DECIMAL: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{Nd}\z").ok());
-static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A[\p{C}\p{Z}]\z").ok());
-static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"\A\p{N}\z").ok());
+static LETTER: LazyLock<Regex> = LazyLock::new(|| constant(r"\A\p{L}\z"));
+static DECIMAL: LazyLock<Regex> = LazyLock::new(|| constant(r"\A\p{Nd}\z"));
+static HIDDEN: LazyLock<Regex> = LazyLock::new(|| constant(r"\A[\p{C}\p{Z}]\z"));
+static NUMBER: LazyLock<Regex> = LazyLock::new(|| constant(r"\A\p{N}\z"));
 
-fn in_class(class: &LazyLock<Option<Regex>>, c: char) -> bool {
-    class.as_ref().is_some_and(|regex| regex.is_match(c.encode_utf8(&mut [0; 4])))
+#[expect(clippy::expect_used, reason = "the patterns are constants, and each has a test")]
+fn constant(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a constant pattern")
+}
+
+fn in_class(class: &Regex, c: char) -> bool {
+    class.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
 /// Whether `str.split` and `\s` take it for a space: Unicode white space and the four separators U+001C to U+001F.

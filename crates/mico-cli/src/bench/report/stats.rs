@@ -1,5 +1,6 @@
 //! Medians, extremes and speed-ups.
 
+use mico_util::quantile;
 use serde::Serialize;
 
 /// The middle, the quartiles and the extremes of all counted runs.
@@ -18,16 +19,9 @@ pub(in crate::bench) struct Spread {
 impl Spread {
     pub(super) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
-        let last = values.len().saturating_sub(1);
-        let at = |index: usize| values.get(index.min(last)).copied().unwrap_or(0.0);
-        let quantile = |share: f64| {
-            let place = share * last as f64;
-            let below = place.floor();
-            let (low, high) = (at(below as usize), at(below as usize + 1));
-            low + (high - low) * (place - below)
-        };
-        let (q1, q3) = (quantile(0.25), quantile(0.75));
-        Self { median: quantile(0.5), min: at(0), max: at(last), q1, q3, iqr: q3 - q1 }
+        let at = |share: f64| quantile(&values, share).unwrap_or(0.0);
+        let (q1, q3) = (at(0.25), at(0.75));
+        Self { median: at(0.5), min: at(0.0), max: at(1.0), q1, q3, iqr: q3 - q1 }
     }
 }
 

@@ -1,6 +1,6 @@
 //! One object, covered again and again.
 
-use mico_scenes::Rng;
+use mico_util::SplitMix64;
 use mico_vision::RgbImage;
 
 use super::{Arm, HEADS, Heads, REPEATS, Reading, STRENGTHS, region};
@@ -61,7 +61,7 @@ pub(super) fn test(
     };
     let objects: Vec<(Marked, usize)> =
         on.source.objects(picture).into_iter().filter_map(known).collect();
-    let mut rng = Rng::keyed(&[OBJECT, on.seed, picture as u64]);
+    let mut rng = SplitMix64::keyed(&[OBJECT, on.seed, picture as u64]);
     let Some((object, category)) = rng.pick(&objects) else { return Ok(Outcome::Unseen) };
     let category = *category;
     Subject { on, heads, picture, category }.tested(object).map(Outcome::Tested)
@@ -114,8 +114,8 @@ impl Subject<'_> {
         Ok(tested)
     }
 
-    fn random(&self, [arm, strength, repeat]: [u64; 3]) -> Rng {
-        Rng::keyed(&[MASK, self.on.seed, self.picture as u64, arm, strength, repeat])
+    fn random(&self, [arm, strength, repeat]: [u64; 3]) -> SplitMix64 {
+        SplitMix64::keyed(&[MASK, self.on.seed, self.picture as u64, arm, strength, repeat])
     }
 
     fn trial(&self, image: RgbImage, tokens: &[usize]) -> std::result::Result<Trial, Miss> {

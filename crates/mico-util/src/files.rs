@@ -1,0 +1,92 @@
+//! Files that appear whole or not at all.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::{Builder, NamedTempFile};
+
+/// Writes a file so that nobody ever sees a part of it: under a hidden name beside it, to the disk, and
+/// then renamed over what was there. A failure leaves what was there before, and nothing else.
+///
+/// The file gets the permissions any new file of this process gets.
+pub fn write_atomic(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    write_atomic_via(folder(path), path, bytes)
+}
+
+/// The same, with the unfinished file in `staging`, a folder of the same file system. For folders whose
+/// every entry means something to other programs.
+pub fn write_atomic_via(staging: &Path, path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut file = unfinished(staging, path)?;
+    file.write_all(bytes.as_ref())?;
+    file.as_file().sync_all()?;
+    file.persist(path).map(drop).map_err(|failed| failed.error)
+}
+
+/// The folder a path is in: the present one for a bare name.
+pub fn folder(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A new file under a name nobody else has; dropping it removes it.
+fn unfinished(staging: &Path, path: &Path) -> io::Result<NamedTempFile> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.");
+    let mut builder = Builder::new();
+    builder.prefix(&prefix).suffix(".part");
+    // A temporary file is its owner's alone unless told otherwise; a result is not. The process's mask takes
+    // its share, as of any new file.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(staging)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_was_there_is_replaced_and_nothing_is_left_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("result.json");
+        write_atomic(&path, "one").unwrap();
+        write_atomic(&path, "two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_failure_leaves_what_was_there() {
+        let root = tempfile::tempdir().unwrap();
+        let taken = root.path().join("taken");
+        fs::create_dir(&taken).unwrap();
+        fs::write(taken.join("inside"), "kept").unwrap();
+        // A folder that is not empty cannot be renamed over.
+        assert!(write_atomic(&taken, "x").is_err());
+        assert!(write_atomic(&root.path().join("no/such/file"), "x").is_err());
+        assert_eq!(fs::read(taken.join("inside")).unwrap(), b"kept");
+        assert_eq!(fs::read_dir(root.path()).unwrap().count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn permissions_are_those_of_any_new_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        let (plain, atomic) = (folder.path().join("plain"), folder.path().join("atomic"));
+        fs::write(&plain, "x").unwrap();
+        write_atomic(&atomic, "x").unwrap();
+        assert_eq!(mode(&plain), mode(&atomic));
+    }
+
+    #[test]
+    fn a_bare_name_is_in_the_present_folder() {
+        assert_eq!(folder(Path::new("a")), Path::new("."));
+        assert_eq!(folder(Path::new("a/b")), Path::new("a"));
+    }
+}
