@@ -125,7 +125,7 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
         let json = serde_json::to_vec_pretty(&document).map_err(Failure::failed)?;
         files::write("--out", &folder.join("calibration.json"), &json)?;
         files::write("--out", &folder.join("calibration.md"), markdown.as_bytes())?;
-        files::write("--out", &folder.join("calibration.svg"), found.svg().as_bytes())?;
+        files::write("--out", &folder.join("calibration.svg"), found.drawing().svg().as_bytes())?;
     }
     if args.json {
         return output::json(&document);

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use mico_chart::overlay::{Caption, Clip, Pruned, draw_png, draw_video_png};
 use mico_engine::{Engine, ImageInput, Outcome, Prompt, Request, TurnRequest};
-use mico_vision::overlay::{Caption, Clip, Pruned, draw_png, draw_video_png};
 use serde::Serialize;
 
 use crate::chat;
@@ -189,7 +189,7 @@ struct Drawn<'a> {
 }
 
 fn draw(path: &Path, drawn: &Drawn<'_>, outcome: &Outcome) -> Result<(), Failure> {
-    let counts = counts(outcome);
+    let counts = counts(outcome).replace("->", "\u{2192}");
     let caption =
         Caption { question: drawn.question, answer: &outcome.answer.text, counts: &counts };
     let png = match (drawn.inputs, outcome.images.as_slice()) {

@@ -18,9 +18,7 @@
 
 mod acc;
 mod calibrate;
-pub mod curves;
 pub mod diagnose;
-pub mod drawing;
 mod error;
 mod fingerprint;
 pub mod html;
@@ -29,12 +27,10 @@ mod journal;
 mod kl;
 mod manifest;
 mod merge;
-pub mod plot;
 pub mod policy;
 mod predictions;
 mod record;
 mod run;
-pub mod scatter;
 pub mod scorer;
 mod scoring;
 mod setting;

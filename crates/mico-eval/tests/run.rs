@@ -169,7 +169,9 @@ fn calibration_tries_every_block_and_says_which_cannot_be() {
     assert!(layers.contains(&found.best) && Some(found.items) == suite.expected());
     assert!(found.candidates.iter().all(|each| each.kl >= 0.0));
     assert_eq!(found.stage1_only.delta_kl.value, 0.0);
-    assert!(found.svg().contains("<polygon") && found.markdown().contains("Stage 1 alone"));
+    assert!(
+        found.drawing().svg().contains("<polygon") && found.markdown().contains("Stage 1 alone")
+    );
     assert!(found.ties.contains(&found.best) && found.ties.iter().min() == Some(&found.best));
     for layers in [vec![5, 6], vec![8], vec![0], Vec::new()] {
         let none = CalibrationOptions { layers, ..options.clone() };

@@ -9,7 +9,7 @@
 //!    [`view::View`]s of that image, resamples them ([`resample`], bit-exact to Pillow 11 or to
 //!    torch) and normalises them;
 //! 3. the resulting [`layout::VisualLayout`] is the only source of token counts, groups, grids and
-//!    image regions for everything downstream, the [`overlay`] picture included.
+//!    image regions for everything downstream, overlay pictures included.
 //!
 //! The crate knows no tensor framework, reads no files and prints nothing.
 //!
@@ -36,7 +36,6 @@ pub mod layout;
 pub mod llava;
 pub mod llava_video;
 pub mod normalise;
-pub mod overlay;
 mod param;
 mod pixels;
 pub mod preprocessor_config;

@@ -138,7 +138,7 @@ impl RgbImage {
     }
 
     /// Sets the colour at (x, y); nothing happens outside.
-    pub(crate) fn put(&mut self, x: usize, y: usize, colour: [u8; 3]) {
+    pub fn put(&mut self, x: usize, y: usize, colour: [u8; 3]) {
         if x < self.width() && y < self.height() {
             let at = (y * self.width() + x) * CHANNELS;
             self.data[at..at + CHANNELS].copy_from_slice(&colour);

@@ -1,7 +1,6 @@
 //! Speed-ups as a picture: over the quality that was left, or over what was promised.
 
-use mico_eval::drawing::Drawing;
-use mico_eval::scatter::{Point, Scatter, Series};
+use mico_chart::{Better, Chart, Drawing, Interval, Intervals, Point, Reference, Series, Tone};
 
 use super::quality::Quality;
 use super::report::{Report, Row};
@@ -27,39 +26,38 @@ pub(super) fn draw(report: &Report, quality: Option<&Quality>) -> Drawing {
         let name = if reference { UNPRUNED } else { &row.method };
         match series.iter_mut().find(|series| series.name == name) {
             Some(series) => series.points.push(point),
-            None => series.push(Series { name: name.to_owned(), reference, points: vec![point] }),
+            None => {
+                let tone = if reference { Tone::Ink } else { Tone::Auto };
+                series.push(Series::curve(name, [point]).toned(tone));
+            }
         }
     }
     if !unknown.is_empty() {
         eprintln!("warning: not drawn, since --quality has no Rel of: {}", unknown.join(", "));
     }
-    // Colours go by this order, and the reference needs none.
-    series.sort_by_key(|series| series.reference);
+    // Colors go by this order, and the reference needs none.
+    series.sort_by_key(|series| series.tone == Tone::Ink);
     let (title, vertical) = match quality {
         Some(_) => ("Quality over prefill speed-up", "Rel (% of the unpruned accuracy)"),
         None => ("Prefill speed-up, promised and realised", "promised by the FLOPs (x)"),
     };
-    let scatter = Scatter {
-        title: title.to_owned(),
-        subtitle: report.subtitle(),
-        axes: ["realised prefill speed-up (x)".to_owned(), vertical.to_owned()],
-        cost: false,
-        series,
-        diagonal: quality.is_none().then(|| "realised = promised".to_owned()),
-        whiskers: "min to max of rounds".to_owned(),
-    };
-    scatter.draw()
+    let diagonal = quality.is_none().then(|| Reference::diagonal("realised = promised"));
+    Chart::pareto(title, ["realised prefill speed-up (x)", vertical], Better::More)
+        .subtitle(report.subtitle())
+        .series(series)
+        .references(diagonal)
+        .intervals(Intervals::Whiskers, "min to max of rounds")
+        .draw()
 }
 
 fn point(row: &Row, y: f64) -> Point {
     let realised = row.speedup.as_ref().map(|speedup| speedup.prefill.realised);
-    Point {
-        x: realised.map_or(1.0, |realised| realised.median),
-        y,
-        whisker: realised.map_or((1.0, 1.0), |realised| (realised.min, realised.max)),
-        upright: (y, y),
-        label: label(row),
-    }
+    let x = realised.map_or(Interval::from(1.0), |realised| Interval {
+        value: realised.median,
+        low: realised.min,
+        high: realised.max,
+    });
+    Point::new(x, y).labeled(label(row))
 }
 
 fn label(row: &Row) -> String {

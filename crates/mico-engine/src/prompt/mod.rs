@@ -155,18 +155,11 @@ impl FromStr for PromptStyle {
 }
 
 impl PromptStyle {
-    /// Every style, the checkpoint's own first.
-    pub const ALL: [Self; 9] = [
-        Self::Template,
-        Self::Vicuna,
-        Self::Mistral,
-        Self::Qwen25Vl,
-        Self::Qwen3Vl,
-        Self::Qwen35,
-        Self::InternVl,
-        Self::LlavaVideo,
-        Self::Plain,
-    ];
+    /// The words for the styles that ship with the engine, the checkpoint's own first.
+    pub fn names() -> Vec<&'static str> {
+        let formats = formats();
+        [Self::Template.name()].into_iter().chain(formats.iter().map(|f| f.name)).collect()
+    }
 
     /// The name it goes by on the command line.
     pub fn name(self) -> &'static str {

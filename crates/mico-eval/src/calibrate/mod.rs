@@ -1,5 +1,6 @@
 //! Choosing the refinement block: sweep it on items that no benchmark asks, take the best.
 
+mod figure;
 mod measure;
 mod table;
 

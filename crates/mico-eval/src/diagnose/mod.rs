@@ -6,7 +6,6 @@
 //! the attention of the text against the box that is asked about. Pictures come from a [`Source`]:
 //! a user's [`Folder`] or generated [`Scenes`]. Results are the same for every number of threads.
 
-mod chart;
 mod error;
 mod figure;
 mod folder;

@@ -1,9 +1,9 @@
 //! Charts as parts of the document.
 
+use mico_chart::{Axis, Chart, Drawing, Point, Reference, ReferenceShape, Series};
+
 use super::Told;
 use super::text::escape;
-use crate::curves::{Chart, Level, Line};
-use crate::drawing::Drawing;
 use crate::setting::Setting;
 use crate::summary::{Estimate, Row};
 
@@ -51,25 +51,20 @@ pub(super) struct Curves<'a> {
 
 impl Curves<'_> {
     fn chart(&self, run: &Told<'_>, measure: Measure) -> Chart {
-        let line = |(name, rows): &(String, Vec<(usize, &Row)>)| Line {
-            name: name.clone(),
-            points: rows
-                .iter()
-                .filter_map(|(at, row)| Some((*at as f64, measure.of(row)?)))
-                .collect(),
+        let curve = |(name, rows): &(String, Vec<(usize, &Row)>)| {
+            let point = |(at, row): &(usize, &Row)| Some(Point::new(*at as f64, measure.of(row)?));
+            Series::curve(name.as_str(), rows.iter().filter_map(point))
         };
         let level = |(name, row, of): &(String, &Row, Option<usize>)| {
-            let value = measure.of(row)?.value;
-            Some(Level { name: name.clone(), value, of: *of })
+            let level = Reference::level(name.as_str(), measure.of(row)?.value);
+            Some(of.map_or(level.clone(), |series| level.of(series)))
         };
-        Chart {
-            title: measure.name(run),
-            // The title is what the vertical axis counts.
-            axes: [self.axis.to_owned(), String::new()],
-            doubling: self.doubling,
-            lines: self.lines.iter().map(line).collect(),
-            levels: self.levels.iter().filter_map(level).collect(),
-        }
+        let across = Axis::new(self.axis).ticks_at_points();
+        let across = if self.doubling { across.doubling() } else { across };
+        // The title is what the vertical axis counts.
+        Chart::new(measure.name(run), across, Axis::new(""))
+            .series(self.lines.iter().map(curve))
+            .references(self.levels.iter().filter_map(level))
     }
 
     fn figure(&self, run: &Told<'_>, measure: Measure) -> String {
@@ -118,11 +113,14 @@ pub(super) fn figure(drawing: &Drawing, words: &str, caption: &str) -> String {
 
 /// The numbers of a chart for those who do not see it.
 fn in_words(chart: &Chart) -> String {
-    let lines = chart.lines.iter().map(|line| {
+    let curves = chart.series.iter().map(|series| {
         let points: Vec<String> =
-            line.points.iter().map(|(at, e)| format!("{:.1} at {at}", e.value)).collect();
-        format!("{}: {}", line.name, points.join(", "))
+            series.points.iter().map(|p| format!("{:.1} at {}", p.y.value, p.x.value)).collect();
+        format!("{}: {}", series.name, points.join(", "))
     });
-    let levels = chart.levels.iter().map(|level| format!("{}: {:.1}", level.name, level.value));
-    lines.chain(levels).collect::<Vec<_>>().join("; ")
+    let levels = chart.references.iter().filter_map(|reference| match reference.shape {
+        ReferenceShape::Level(value) => Some(format!("{}: {value:.1}", reference.name)),
+        _ => None,
+    });
+    curves.chain(levels).collect::<Vec<_>>().join("; ")
 }

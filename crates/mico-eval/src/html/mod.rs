@@ -150,13 +150,14 @@ fn parts(run: &Told<'_>, shown: &items::Chosen<'_>) -> Vec<Part> {
 
 fn page(title: &str, contents: &str, body: &str) -> String {
     let title = escape(title);
+    let colors = mico_chart::theme_css();
     // The policy holds whatever the texts of a run may contain: nothing is loaded, nothing runs.
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src 'unsafe-inline'; img-src data:\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <title>{title}</title>\n<style>\n{STYLE}{colors}</style>\n</head>\n<body>\n\
          <header><h1>{title}</h1></header>\n\
          <nav aria-label=\"Contents\"><ul>\n{contents}</ul></nav>\n<main>\n{body}</main>\n\
          </body>\n</html>\n"

@@ -1,9 +1,10 @@
 //! Quality against what it costs.
 
+use mico_chart::{Better, Chart, Intervals, Point, Series, Tone};
+
 use super::Told;
 use super::charts::{Measure, figure};
 use super::text::counted;
-use crate::scatter::{Point, Scatter, Series};
 use crate::summary::{Estimate, Row};
 
 /// With more points than this, only budgets stand at them: colours name the methods.
@@ -54,25 +55,25 @@ pub(super) fn fronts(run: &Told<'_>) -> String {
 
 fn both(run: &Told<'_>, name: &str, axis: &str, of: impl Fn(&Row) -> Option<Estimate>) -> String {
     let draw = |cost: &Cost| {
-        let scatter = scatter(run, cost, [name, axis], &of);
-        let points: usize = scatter.series.iter().map(|series| series.points.len()).sum();
+        let chart = chart(run, cost, [name, axis], &of);
+        let points: usize = chart.series.iter().map(|series| series.points.len()).sum();
         if points == 0 {
             return String::new();
         }
         let settings = counted(points, "setting", "settings");
-        let on = format!("On the front: {}.", scatter.front_labels().join(", "));
-        let words = format!("{}. {settings}. {on}", scatter.title);
-        figure(&scatter.draw(), &words, &on)
+        let on = format!("On the front: {}.", chart.front_labels().join(", "));
+        let words = format!("{}. {settings}. {on}", chart.title);
+        figure(&chart.draw(), &words, &on)
     };
     COSTS.iter().map(draw).collect()
 }
 
-fn scatter(
+fn chart(
     run: &Told<'_>,
     cost: &Cost,
     [name, axis]: [&str; 2],
     of: &impl Fn(&Row) -> Option<Estimate>,
-) -> Scatter {
+) -> Chart {
     // Without its picture the model is cheap and knows nothing: no setting one could choose.
     let blank = crate::setting::Setting::Blank.label();
     let rows = run.summary.rows.iter().filter(|row| row.setting != blank || row.tokens.is_some());
@@ -85,26 +86,20 @@ fn scatter(
             Some(tokens) if rows.len() > NAMED => tokens.to_string(),
             Some(tokens) => format!("{} {tokens}", row.setting),
         };
-        let (y, upright) = (value.value, (value.low, value.high));
-        let point = Point { x, y, whisker: (x, x), upright, label };
+        let point = Point::new(x, *value).labeled(label);
         match series.iter_mut().find(|series| series.name == row.setting) {
             Some(series) => series.points.push(point),
-            None => series.push(Series {
-                name: row.setting.clone(),
-                reference: row.tokens.is_none(),
-                points: vec![point],
-            }),
+            None => {
+                let tone = if row.tokens.is_none() { Tone::Ink } else { Tone::Auto };
+                series.push(Series::curve(row.setting.as_str(), [point]).toned(tone));
+            }
         }
     }
-    series.sort_by_key(|series| series.reference);
+    // Colors go by this order, and the reference needs none.
+    series.sort_by_key(|series| series.tone == Tone::Ink);
     let items = counted(run.summary.items, "item", "items");
-    Scatter {
-        title: format!("{name} against {}", cost.title),
-        subtitle: format!("{items}; {}", run.manifest.model),
-        axes: [cost.axis.to_owned(), axis.to_owned()],
-        cost: true,
-        series,
-        diagonal: None,
-        whiskers: "95 % interval".to_owned(),
-    }
+    Chart::pareto(format!("{name} against {}", cost.title), [cost.axis, axis], Better::Less)
+        .subtitle(format!("{items}; {}", run.manifest.model))
+        .series(series)
+        .intervals(Intervals::Whiskers, "95 % interval")
 }

@@ -1,11 +1,11 @@
 //! Text and bytes as parts of an HTML document.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use mico_score::table::escape_html;
 
 /// The longest text of a file that is shown whole, in characters.
 pub(super) const LONGEST: usize = 1200;
-
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Text for a document: nothing in it is markup.
 pub(super) fn escape(text: &str) -> String {
@@ -35,17 +35,7 @@ pub(super) fn anchor(text: &str) -> String {
 
 /// A JPEG file as an address that holds it.
 pub(super) fn data_uri(jpeg: &[u8]) -> String {
-    let mut uri = String::with_capacity(jpeg.len().div_ceil(3) * 4 + 32);
-    uri.push_str("data:image/jpeg;base64,");
-    for three in jpeg.chunks(3) {
-        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            uri.push(if place <= three.len() { char::from(digit) } else { '=' });
-        }
-    }
-    uri
+    format!("data:image/jpeg;base64,{}", STANDARD.encode(jpeg))
 }
 
 /// A command line, with quotes where words would fall apart.

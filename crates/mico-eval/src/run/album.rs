@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
+use mico_chart::overlay::{Clip, Pruned, shade, shade_frames};
 use mico_engine::{ImageOutcome, Outcome};
 use mico_util::files::write_atomic;
-use mico_vision::overlay::{Clip, Pruned, shade, shade_frames};
 use mico_vision::{RgbImage, Size};
 
 use crate::error::{Error, Result};

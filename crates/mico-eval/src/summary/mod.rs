@@ -43,6 +43,12 @@ impl Estimate {
     }
 }
 
+impl From<Estimate> for mico_chart::Interval {
+    fn from(Estimate { value, low, high }: Estimate) -> Self {
+        Self { value, low, high }
+    }
+}
+
 /// A track's value under one setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrackScore {

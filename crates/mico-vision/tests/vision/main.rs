@@ -11,7 +11,6 @@ mod hostile;
 mod internvl;
 mod llava;
 mod next;
-mod overlay;
 mod properties;
 mod qwen;
 mod resize;

@@ -1,21 +1,33 @@
 //! The overlay sheet.
 
+// Helpers here state their expectations by unwrapping, as tests do.
+#![allow(clippy::unwrap_used)]
+
+use mico_chart::overlay::{
+    Caption, Clip, OverlayError, Pruned, draw, draw_png, draw_video, draw_video_png,
+};
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::layout::VisualLayout;
 use mico_vision::llava::{Llava, PadMode};
 use mico_vision::llava_video::{FrameShape, LlavaVideo, RowEnd};
-use mico_vision::overlay::{
-    Caption, Clip, OverlayError, Pruned, draw, draw_png, draw_video, draw_video_png,
-};
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{RgbImage, Size};
-
-use crate::fixture::noise;
 
 const CAPTION: Caption<'static> =
     Caption { question: "What is it?", answer: "A square.", counts: "16 -> 3 -> 1" };
 /// Where the first image begins on the sheet.
 const MARGIN: usize = 24;
+
+/// A picture with detail everywhere, the same on every run.
+fn noise(width: u32, height: u32) -> RgbImage {
+    let size = Size::new(width, height);
+    let mut state = width.wrapping_mul(31).wrapping_add(height);
+    let data = (0..size.area() * 3).map(|_| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state.to_be_bytes()[0]
+    });
+    RgbImage::new(size, data.collect()).unwrap()
+}
 
 fn layout(image: &RgbImage) -> VisualLayout {
     let config = PreprocessorConfig::clip(28);
@@ -184,4 +196,42 @@ fn wrong_clips_are_named() {
     let other = vec![noise(10, 20); 3];
     let message = "image 0 has size 10x20, but its layout was made for 20x10";
     assert_eq!(fail(Clip { frames: &other, ..good }), message);
+}
+
+/// The panel's pixels that differ from those of a sheet without words, as (column, row) in the panel.
+fn words_of(caption: &Caption<'_>) -> Vec<(usize, usize)> {
+    let image = RgbImage::filled(Size::square(700), [90; 3]);
+    let layout = layout(&image);
+    let all: Vec<usize> = (0..16).collect();
+    let pruned = Pruned { image: &image, layout: &layout, stage1: None, kept: &all };
+    let sheet = draw(&[pruned], caption).unwrap();
+    let ground = sheet.pixel(0, 0).unwrap();
+    let left = sheet.width() - MARGIN - 480;
+    let all = (0..sheet.height()).flat_map(|y| (left..sheet.width()).map(move |x| (x, y)));
+    let inked = all.filter(|(x, y)| sheet.pixel(*x, *y) != Some(ground));
+    inked.map(|(x, y)| (x - left, y)).collect()
+}
+
+#[test]
+fn words_are_drawn_inside_the_panel_and_wrap() {
+    let none = words_of(&Caption::default());
+    let short = words_of(&Caption { question: "What is it?", ..Caption::default() });
+    assert!(short.len() > none.len() + 300, "{} and {} pixels", none.len(), short.len());
+    let question = "Which of the things that stand on the shelf behind the counter is the oldest? ";
+    let long = words_of(&Caption { question: &question.repeat(3), ..Caption::default() });
+    assert!(long.iter().all(|(x, _)| *x <= 480), "nothing runs out of the panel");
+    let bottom = |inked: &[(usize, usize)]| inked.iter().map(|(_, y)| *y).max().unwrap();
+    assert!(bottom(&long) > bottom(&short) + 60, "long questions take more lines");
+}
+
+#[test]
+fn letters_beyond_ascii_are_drawn_and_unknown_ones_are_replaced() {
+    let inked = |question: &str| words_of(&Caption { question, ..Caption::default() });
+    let plain = inked("e");
+    assert_ne!(inked("\u{e9}"), plain);
+    assert_ne!(inked("\u{436}"), inked("\u{4f60}"));
+    assert_eq!(inked("\u{4f60}"), inked("\u{fffd}"));
+    for odd in ["\u{0}\u{7}", "\u{202e}\u{5e9}", "\u{1f600}", "\u{301}", "\n\n\n", "\u{ffff}"] {
+        inked(odd);
+    }
 }

@@ -1,14 +1,14 @@
 //! Draws which patches of an image a selection kept.
 //!
-//! `cargo run -p mico-vision --example kept -- IMAGE KEPT OUT.png` where KEPT is a file of
+//! `cargo run -p mico-chart --example kept -- IMAGE KEPT OUT.png` where KEPT is a file of
 //! space-separated token indices on a 24 x 24 grid, as `mico select` prints them.
 
 use std::error::Error;
 use std::fs;
 
+use mico_chart::overlay::{Caption, Pruned, draw_png};
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::llava::{Llava, PadMode};
-use mico_vision::overlay::{Caption, Pruned, draw_png};
 use mico_vision::preprocessor_config::PreprocessorConfig;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,9 +1,13 @@
 //! One image with each pixel drawn as its best-kept token.
 
+use mico_vision::layout::{Region, VisualLayout};
+use mico_vision::resample::{ResizeBackend, resize};
+use mico_vision::{RgbImage, Size};
+
 use super::{Pruned, Tally};
-use crate::layout::{Region, VisualLayout};
-use crate::pixels::{CHANNELS, RgbImage, Size};
-use crate::resample::{ResizeBackend, resize};
+
+/// Bytes of a pixel.
+const CHANNELS: usize = 3;
 
 /// The long side of a drawn image is brought into this range.
 const LONG_SIDE: std::ops::RangeInclusive<u32> = 672..=1344;
@@ -36,8 +40,8 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    /// The colour of a pixel with this fate.
-    pub(super) fn colour(self, pixel: [u8; 3]) -> [u8; 3] {
+    /// The color of a pixel with this fate.
+    pub(super) fn color(self, pixel: [u8; 3]) -> [u8; 3] {
         let [r, g, b] = pixel.map(f32::from);
         let grey = [0.299 * r + 0.587 * g + 0.114 * b; 3];
         let mix = |light: f32, from: [f32; 3], tint: f32| {
@@ -132,15 +136,15 @@ pub(super) fn paint(
         }
     }
     for (pixel, fate) in out.data_mut().chunks_exact_mut(CHANNELS).zip(&map) {
-        let colour = fate.colour([pixel[0], pixel[1], pixel[2]]);
-        pixel.copy_from_slice(&colour);
+        let color = fate.color([pixel[0], pixel[1], pixel[2]]);
+        pixel.copy_from_slice(&color);
     }
     if outlined {
         // Final survivors come last, so that no other outline runs over theirs.
-        for (wanted, colour) in [(Fate::Stage1, STAGE1_OUTLINE), (Fate::Kept, OUTLINE)] {
+        for (wanted, color) in [(Fate::Stage1, STAGE1_OUTLINE), (Fate::Kept, OUTLINE)] {
             for (region, _) in marks.iter().filter(|(_, fate)| *fate == wanted) {
                 if let Some(area) = scale.area(region) {
-                    outline(&mut out, &area, |at| map[at] == wanted, colour);
+                    outline(&mut out, &area, |at| map[at] == wanted, color);
                 }
             }
         }
@@ -198,7 +202,7 @@ impl Scale {
 }
 
 /// Draws the border of `area`, inside it, at the pixels that are `allowed`.
-fn outline(out: &mut RgbImage, area: &Area, allowed: impl Fn(usize) -> bool, colour: [u8; 3]) {
+fn outline(out: &mut RgbImage, area: &Area, allowed: impl Fn(usize) -> bool, color: [u8; 3]) {
     let side = (area.x1 - area.x0).min(area.y1 - area.y0);
     let thick = if side as f32 >= THICK_FROM { 2 } else { 1 };
     for y in area.y0..area.y1 {
@@ -206,7 +210,7 @@ fn outline(out: &mut RgbImage, area: &Area, allowed: impl Fn(usize) -> bool, col
         for x in area.x0..area.x1 {
             let border = level || x < area.x0 + thick || x + thick >= area.x1;
             if border && allowed(y * out.width() + x) {
-                out.put(x, y, colour);
+                out.put(x, y, color);
             }
         }
     }

@@ -1,16 +1,17 @@
 //! A picture of what pruning kept: the image with dropped regions dimmed, beside question and
 //! answer.
 //!
-//! A video is drawn as a contact sheet of its frames. A pixel may be shown by several tokens (LLaVA-NeXT sees everything in the base view and again in
-//! a crop); it is drawn as its best-kept token.
+//! A video is drawn as a contact sheet of its frames. A pixel may be shown by several tokens (LLaVA-NeXT
+//! sees everything in the base view and again in a crop); it is drawn as its best-kept token.
 
 mod contact;
 mod panel;
 mod shade;
-mod text;
 
-use crate::layout::VisualLayout;
-use crate::pixels::{EncodeError, RgbImage, Size, encode_png};
+use mico_vision::layout::VisualLayout;
+use mico_vision::{EncodeError, RgbImage, Size, encode_png};
+
+use crate::drawing::RenderError;
 
 /// Most images on one sheet.
 pub const MAX_IMAGES: usize = 64;
@@ -18,7 +19,7 @@ pub const MAX_IMAGES: usize = 64;
 pub const MAX_SHOWN_FRAMES: usize = 64;
 /// Space between and around the parts of a sheet.
 const GAP: u32 = 24;
-/// Colour of the sheet.
+/// Color of the sheet.
 const GROUND: [u8; 3] = [22, 24, 29];
 
 /// One image and what became of its tokens. Indices are positions in the layout's sequence.
@@ -62,6 +63,7 @@ pub struct Caption<'a> {
 
 /// Why no picture can be drawn.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum OverlayError {
     /// Too few or too many images.
     #[error("{found} images for one overlay: accepted are 1 to {MAX_IMAGES}")]
@@ -105,6 +107,9 @@ pub enum OverlayError {
         /// Frames given.
         expected: usize,
     },
+    /// The words could not be drawn.
+    #[error(transparent)]
+    Render(#[from] RenderError),
     /// The PNG could not be written.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -137,7 +142,7 @@ pub fn draw(images: &[Pruned<'_>], caption: &Caption<'_>) -> Result<RgbImage, Ov
         check_tokens(number, layout, stage1, kept)?;
     }
     let (pictures, tallies): (Vec<RgbImage>, Vec<Tally>) = images.iter().map(shade::draw).unzip();
-    let panel = panel::draw(caption, "", &total(tallies.into_iter()));
+    let panel = panel::draw(caption, "", &total(tallies.into_iter()))?;
     Ok(compose(&pictures, &panel))
 }
 
@@ -195,14 +200,14 @@ pub fn draw_video(clip: &Clip<'_>, caption: &Caption<'_>) -> Result<RgbImage, Ov
     }
     check_size(0, first, clip.layout)?;
     check_tokens(0, clip.layout, clip.stage1, clip.kept)?;
-    let (picture, tally) = contact::draw(clip);
+    let (picture, tally) = contact::draw(clip)?;
     let frames = match found {
         many if many > MAX_SHOWN_FRAMES => {
             format!("{MAX_SHOWN_FRAMES} of {many} shown, evenly spaced")
         }
         _ => String::new(),
     };
-    Ok(compose(&[picture], &panel::draw(caption, &frames, &tally)))
+    Ok(compose(&[picture], &panel::draw(caption, &frames, &tally)?))
 }
 
 /// Pictures below one another, the panel to their right.

@@ -1,11 +1,13 @@
 //! A video's frames in a grid, each shaded as an image is.
 
+use mico_vision::{RgbImage, Size};
 use rayon::prelude::*;
 
 use super::shade::{Fate, Fates, OUTLINE, paint, scaled};
-use super::text::{CELL, LINE, line, shorten};
 use super::{Clip, GAP, GROUND, MAX_SHOWN_FRAMES, Tally, panel};
-use crate::pixels::{RgbImage, Size};
+use crate::drawing::{Drawing, RenderError, TextStyle, pixels};
+use crate::font;
+use crate::text::shorten;
 
 /// Widest sheet, the panel and all gaps included.
 const MAX_SHEET_WIDTH: u32 = 2400;
@@ -18,17 +20,18 @@ const FRAME_GAP: u32 = 14;
 /// Longest side of a frame among others, and of a frame alone.
 const MAX_FRAME: u32 = 672;
 const MAX_ONLY_FRAME: u32 = 1344;
-/// Space between a frame and the line under it.
-const LABEL_TOP: usize = 5;
-/// Height of that line with the space.
-const LABEL: u32 = (LINE + LABEL_TOP) as u32;
+/// Height of the line under a frame, its base line in it, its font size, and the space between its words.
+const LABEL: u32 = 27;
+const LABEL_BASE: f64 = 20.0;
+const LABEL_SIZE: f64 = 16.0;
+const LABEL_SPACE: f64 = 9.0;
 /// What stands behind the number of kept tokens where there is room.
 const KEPT: &str = " kept";
 /// A cell is at most this many times as long as it is short, however the first frame looks.
 const MAX_CELL_ASPECT: f64 = 2.5;
 
 /// Draws the frames and counts the fates of all tokens, those of frames not shown included.
-pub(super) fn draw(clip: &Clip<'_>) -> (RgbImage, Tally) {
+pub(super) fn draw(clip: &Clip<'_>) -> Result<(RgbImage, Tally), RenderError> {
     let fates = Fates::new(clip.layout, clip.stage1, clip.kept);
     let shown = evenly_spaced(clip.frames.len(), MAX_SHOWN_FRAMES);
     let sheet = Sheet::new(shown.len(), clip.layout.image());
@@ -46,14 +49,14 @@ pub(super) fn draw(clip: &Clip<'_>) -> (RgbImage, Tally) {
         })
         .unzip();
     // One form for all frames: a word that is there only sometimes would look like a difference.
-    let columns = sheet.frame.width as usize / CELL;
-    let word = if words.iter().all(|words| words.length(KEPT) <= columns) { KEPT } else { "" };
+    let room = f64::from(sheet.frame.width);
+    let word = if words.iter().all(|words| words.width(KEPT) <= room) { KEPT } else { "" };
     let mut out = RgbImage::filled(sheet.size(), GROUND);
     for (index, ((picture, _), words)) in cells.iter().zip(&words).enumerate() {
         let (x, y) = sheet.place(index);
-        out.paste(&sheet.cell(picture, words, word), x, y);
+        out.paste(&sheet.cell(picture, words, word)?, x, y);
     }
-    (out, fates.tally(cells.iter().any(|(_, unseen)| *unseen)))
+    Ok((out, fates.tally(cells.iter().any(|(_, unseen)| *unseen))))
 }
 
 /// What stands under a frame.
@@ -63,9 +66,10 @@ struct Words {
 }
 
 impl Words {
-    /// Characters in a line, with `word` behind the count.
-    fn length(&self, word: &str) -> usize {
-        self.label.chars().count() + 1 + self.count(word).len()
+    /// Width of the line, with `word` behind the count.
+    fn width(&self, word: &str) -> f64 {
+        let count = font::width(&self.count(word), LABEL_SIZE);
+        font::width(&self.label, LABEL_SIZE) + LABEL_SPACE + count
     }
 
     fn count(&self, word: &str) -> String {
@@ -156,22 +160,32 @@ impl Sheet {
     }
 
     /// A frame in the middle of its room; under it, from its left border on, label and count.
-    fn cell(&self, picture: &RgbImage, words: &Words, word: &str) -> RgbImage {
+    fn cell(&self, picture: &RgbImage, words: &Words, word: &str) -> Result<RgbImage, RenderError> {
         let Size { width, height } = self.frame;
         let mut out = RgbImage::filled(Size::new(width, height + LABEL), GROUND);
-        let (width, height) = (width as usize, height as usize);
-        let left = width.saturating_sub(picture.width()) / 2;
-        out.paste(picture, left, height.saturating_sub(picture.height()) / 2);
+        let left = (width as usize).saturating_sub(picture.width()) / 2;
+        out.paste(picture, left, (height as usize).saturating_sub(picture.height()) / 2);
+        out.paste(&self.label(left as f64, words, word)?, 0, height as usize);
+        Ok(out)
+    }
 
+    /// The line under a frame that begins at `left`, moved where it would not fit.
+    fn label(&self, left: f64, words: &Words, word: &str) -> Result<RgbImage, RenderError> {
+        let room = f64::from(self.frame.width);
         let count = words.count(word);
-        let label = shorten(&words.label, (width / CELL).saturating_sub(count.len() + 1));
-        let behind = if label.is_empty() { 0 } else { (label.chars().count() + 1) * CELL };
-        let x = left.min(width.saturating_sub(behind + count.len() * CELL));
-        let y = height + LABEL_TOP;
-        line(&mut out, &label, (x, y), panel::TEXT);
-        let colour = if words.kept > 0 { OUTLINE } else { panel::HEADING };
-        line(&mut out, &count, (x + behind, y), colour);
-        out
+        let count_width = font::width(&count, LABEL_SIZE);
+        let label = shorten(&words.label, LABEL_SIZE, room - count_width - LABEL_SPACE);
+        let before = match font::width(&label, LABEL_SIZE) {
+            0.0 => 0.0,
+            width => width + LABEL_SPACE,
+        };
+        let x = left.min(room - before - count_width).max(0.0);
+        let color = if words.kept > 0 { OUTLINE } else { panel::HEADING };
+        let mut line = Drawing::on(panel::paint(GROUND), self.frame.width, LABEL);
+        let style = |color| TextStyle::new(LABEL_SIZE, panel::paint(color));
+        line.text((x, LABEL_BASE), &label, style(panel::TEXT));
+        line.text((x + before, LABEL_BASE), &count, style(color));
+        pixels(&line, 1.0)
     }
 
     /// The top left corner of a cell.

@@ -1,0 +1,162 @@
+//! Shapes as SVG.
+
+use std::fmt::Write as _;
+
+use super::raster::DASHES;
+use super::{Anchor, Drawing, Fill, Place, Shape};
+use crate::color::{Paint, Theme};
+use crate::font;
+use crate::text::clean;
+
+/// Who gives the colors.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Colors {
+    /// The file itself, for white paper.
+    Own,
+    /// Custom properties of the document around it, with the colors for white paper where it has none.
+    Document,
+}
+
+impl Drawing {
+    /// The picture as an SVG document.
+    pub fn svg(&self) -> String {
+        self.element("xmlns=\"http://www.w3.org/2000/svg\"", Colors::Own)
+    }
+
+    /// The picture as an element of an HTML document, with what it shows in words for readers who do not
+    /// see it. Colors are those of [`theme_css`](crate::theme_css), if the document has it.
+    pub fn inline_svg(&self, shows: &str) -> String {
+        let shows = escape(&clean(shows));
+        self.element(&format!("role=\"img\" aria-label=\"{shows}\""), Colors::Document)
+    }
+
+    fn element(&self, attributes: &str, colors: Colors) -> String {
+        let Self { width, height, ground, shapes } = self;
+        let mut text = format!(
+            "<svg {attributes} width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+             font-family=\"{}, Verdana, Arial, sans-serif\">\n\
+             <rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
+            font::FAMILY,
+            color(*ground, colors)
+        );
+        for shape in shapes {
+            // Writing to a string does not fail.
+            let _ = write(&mut text, shape, colors);
+        }
+        text.push_str("</svg>\n");
+        text
+    }
+}
+
+fn write(out: &mut String, shape: &Shape, colors: Colors) -> std::fmt::Result {
+    match shape {
+        Shape::Line { points, stroke } => {
+            let [dash, gap] = DASHES;
+            let paint = color(stroke.paint, colors);
+            write!(
+                out,
+                "<polyline points=\"{}\" fill=\"none\" stroke=\"{paint}\"",
+                places(points)
+            )?;
+            write!(out, " stroke-width=\"{}\" stroke-linejoin=\"round\"", stroke.width)?;
+            if stroke.dashed {
+                write!(out, " stroke-dasharray=\"{dash} {gap}\"")?;
+            }
+            if stroke.opacity < 1.0 {
+                write!(out, " stroke-opacity=\"{}\"", stroke.opacity)?;
+            }
+            out.write_str("/>\n")
+        }
+        Shape::Area { points, fill } => {
+            writeln!(out, "<polygon points=\"{}\"{}/>", places(points), filled(*fill, colors))
+        }
+        Shape::Disc { center: (x, y), radius, fill } => {
+            writeln!(
+                out,
+                "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"{}/>",
+                filled(*fill, colors)
+            )
+        }
+        Shape::Text { at: (x, y), text, style } => {
+            let anchor = match style.anchor {
+                Anchor::Start => "",
+                Anchor::Middle => " text-anchor=\"middle\"",
+                Anchor::End => " text-anchor=\"end\"",
+            };
+            writeln!(
+                out,
+                "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{}\"{anchor} fill=\"{}\">{}</text>",
+                style.size,
+                color(style.paint, colors),
+                escape(text)
+            )
+        }
+    }
+}
+
+fn filled(fill: Fill, colors: Colors) -> String {
+    let mut attributes = format!(" fill=\"{}\"", color(fill.paint, colors));
+    if fill.opacity < 1.0 {
+        let _ = write!(attributes, " fill-opacity=\"{}\"", fill.opacity);
+    }
+    attributes
+}
+
+fn color(paint: Paint, colors: Colors) -> String {
+    let own = Theme::LIGHT.color(paint).hex();
+    match paint.property().filter(|_| colors == Colors::Document) {
+        Some(property) => format!("var({property}, {own})"),
+        None => own,
+    }
+}
+
+fn places(points: &[Place]) -> String {
+    let places: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    places.join(" ")
+}
+
+/// Clean text in which nothing is taken for markup, also inside of quotes.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            character => out.push(character),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drawing::{Stroke, TextStyle};
+
+    #[test]
+    fn both_forms_are_well_formed_and_texts_are_only_texts() {
+        let odd = "<a href='x'>\"&amp;\" ]]> \u{0}\u{7}\u{202e}\u{ffff}\u{1f600} \u{5e9}";
+        let mut drawing = Drawing::new(30, 20);
+        drawing.text((1.0, 2.0), odd, TextStyle::new(12.0, Paint::Ink));
+        drawing.text((1.0, 2.0), " \u{200b}\n", TextStyle::new(12.0, Paint::Ink));
+        drawing.line([(0.0, 0.0), (9.0, 9.0)], Stroke::dashed(Paint::Series(0), 1.5));
+        drawing.disc((3.0, 3.0), 2.0, Fill { paint: Paint::Front, opacity: 0.5 });
+        for text in [drawing.svg(), drawing.inline_svg(odd)] {
+            let document = roxmltree::Document::parse(&text).unwrap();
+            let shapes: Vec<&str> = document
+                .root_element()
+                .children()
+                .filter_map(|node| node.is_element().then(|| node.tag_name().name()))
+                .collect();
+            assert_eq!(shapes, ["rect", "text", "polyline", "circle"]);
+            let shown = document.descendants().find_map(|node| node.text().filter(|t| t.len() > 5));
+            assert_eq!(shown.unwrap(), clean(odd));
+        }
+        let inline = drawing.inline_svg(odd);
+        assert!(inline.contains("var(--chart-ink, #1e1e1e)") && !inline.contains("http:"));
+        assert!(!drawing.svg().contains("var("));
+    }
+}

@@ -1,0 +1,155 @@
+//! The embedded font: DejaVu Sans, cut down by `font/subset.py`; its licence is `font/LICENSE`.
+
+use std::sync::LazyLock;
+
+use tiny_skia::{Path, PathBuilder};
+use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+/// The family as style sheets call it.
+pub(crate) const FAMILY: &str = "DejaVu Sans";
+/// Height of a capital letter as a share of the font size.
+pub(crate) const CAP_HEIGHT: f64 = 0.73;
+/// Drawn in place of a character that the font lacks.
+const REPLACEMENT: char = '\u{fffd}';
+/// Width of a character, as a share of the font size, should the font not be readable.
+const FALLBACK_ADVANCE: f64 = 0.6;
+
+/// The parsed font. A test holds that it can be read; without it texts would have a width and no ink.
+static FACE: LazyLock<Option<Face<'static>>> =
+    LazyLock::new(|| Face::parse(include_bytes!("../font/DejaVuSans-subset.ttf"), 0).ok());
+
+/// Marks that would stand above or below the letter before them. The font has no rules to place them, so
+/// the letter is drawn alone.
+fn is_combining(character: char) -> bool {
+    matches!(character, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}')
+}
+
+/// How far `character` moves the pen after `before`, as a share of the font size.
+pub(crate) fn advance(before: Option<char>, character: char) -> f64 {
+    if is_combining(character) {
+        return 0.0;
+    }
+    let Some(face) = FACE.as_ref() else { return FALLBACK_ADVANCE };
+    let glyph = glyph(face, character);
+    let own = f64::from(face.glyph_hor_advance(glyph).unwrap_or(0));
+    let kern = before.map_or(0.0, |before| kerning(face, self::glyph(face, before), glyph));
+    (own + kern) / f64::from(face.units_per_em())
+}
+
+/// Width of a line of text.
+pub(crate) fn width(text: &str, size: f64) -> f64 {
+    let mut before = None;
+    let advances = text.chars().map(|character| {
+        let advance = advance(before, character);
+        before = Some(character);
+        advance
+    });
+    advances.sum::<f64>() * size
+}
+
+/// The outlines of a line of text that begins at (x, y) on the base line; none if nothing is inked.
+pub(crate) fn outlines(text: &str, size: f64, (x, y): (f64, f64)) -> Option<Path> {
+    let face = FACE.as_ref()?;
+    let scale = size / f64::from(face.units_per_em());
+    let mut pen = Pen { path: PathBuilder::new(), x, y, scale };
+    let mut before = None;
+    for character in text.chars().filter(|character| !is_combining(*character)) {
+        let glyph = glyph(face, character);
+        pen.x += before.map_or(0.0, |before| kerning(face, before, glyph)) * scale;
+        face.outline_glyph(glyph, &mut pen);
+        pen.x += f64::from(face.glyph_hor_advance(glyph).unwrap_or(0)) * scale;
+        before = Some(glyph);
+    }
+    pen.path.finish()
+}
+
+fn glyph(face: &Face<'_>, character: char) -> GlyphId {
+    let own = face.glyph_index(character);
+    // Glyph 0 is a box in every font.
+    own.or_else(|| face.glyph_index(REPLACEMENT)).unwrap_or(GlyphId(0))
+}
+
+/// The correction of the distance of two glyphs, in units of the font.
+fn kerning(face: &Face<'_>, left: GlyphId, right: GlyphId) -> f64 {
+    let tables = face.tables().kern.into_iter().flat_map(|kern| kern.subtables);
+    let mut pairs = tables
+        .filter(|table| table.horizontal && !table.variable && !table.has_cross_stream)
+        .filter_map(|table| table.glyphs_kerning(left, right));
+    f64::from(pairs.next().unwrap_or(0))
+}
+
+/// Collects outlines in units of the drawing, y downwards.
+struct Pen {
+    path: PathBuilder,
+    x: f64,
+    y: f64,
+    scale: f64,
+}
+
+impl Pen {
+    fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        let (x, y) = (f64::from(x) * self.scale, f64::from(y) * self.scale);
+        ((self.x + x) as f32, (self.y - y) as f32)
+    }
+}
+
+impl OutlineBuilder for Pen {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let ((x1, y1), (x, y)) = (self.at(x1, y1), self.at(x, y));
+        self.path.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let ((x1, y1), (x2, y2), (x, y)) = (self.at(x1, y1), self.at(x2, y2), self.at(x, y));
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_font_is_readable_and_has_what_the_charts_write() {
+        let face = FACE.as_ref().unwrap();
+        let has = |character| face.glyph_index(character).is_some();
+        let written =
+            "AZaz09 .,:;!?()[]<>=+-\u{2192}\u{2026}\u{394}\u{d7}\u{2013}\u{e9}\u{444}\u{fffd}";
+        for character in written.chars() {
+            assert!(has(character), "{character:?}");
+        }
+        assert!(!has('\u{4f60}') && !has('\u{1f600}'));
+    }
+
+    #[test]
+    fn widths_are_the_font_s_own() {
+        assert!(width("i", 10.0) < width("m", 10.0));
+        assert_eq!(width("", 10.0), 0.0);
+        assert!((width("mm", 20.0) - 4.0 * width("m", 10.0)).abs() < 1e-9);
+        assert!(width("AV", 100.0) < width("A", 100.0) + width("V", 100.0), "pairs are kerned");
+        assert_eq!(width("\u{4f60}", 10.0), width("\u{fffd}", 10.0));
+        assert_eq!(width("e\u{301}", 10.0), width("e", 10.0));
+    }
+
+    #[test]
+    fn capitals_are_as_high_as_said() {
+        let bounds = outlines("H", 100.0, (0.0, 100.0)).unwrap().bounds();
+        assert!((f64::from(bounds.height()) - 100.0 * CAP_HEIGHT).abs() < 1.0, "{bounds:?}");
+        assert_eq!(bounds.bottom(), 100.0);
+        assert!(outlines(" ", 10.0, (0.0, 0.0)).is_none());
+    }
+}
