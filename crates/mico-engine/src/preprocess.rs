@@ -85,6 +85,7 @@ pub trait ImageProcessor: Debug + Send + Sync {
 }
 
 /// What a processor is made of.
+#[non_exhaustive]
 #[derive(Debug, Clone)]
 pub struct ProcessorRequest<'a> {
     /// The model.

@@ -101,6 +101,7 @@ pub struct Switches {
 }
 
 /// What one switch is set to.
+#[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwitchValue {
     /// Its name.

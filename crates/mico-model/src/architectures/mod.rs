@@ -4,14 +4,14 @@
 //! Open this to see what a family must bring, or to add one that ships with the crate. One that
 //! lives elsewhere brings the same [`Architecture`], made of the parts in [`crate::extend`].
 
-mod internvl;
-mod llava;
-mod llava_video;
+pub(crate) mod internvl;
+pub(crate) mod llava;
+pub(crate) mod llava_video;
 mod qwen;
 
-pub use internvl::{INTERNVL, InternTiles, InternVision};
-pub use llava::{LLAVA, LLAVA_NEXT, LlavaVision};
-pub use llava_video::{LLAVA_VIDEO, VideoVision};
+pub use internvl::INTERNVL;
+pub use llava::{LLAVA, LLAVA_NEXT};
+pub use llava_video::LLAVA_VIDEO;
 pub use qwen::{QWEN2_5_VL, QWEN3_5, QWEN3_VL};
 
 use std::fmt::{self, Debug};

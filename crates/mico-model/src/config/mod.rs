@@ -14,7 +14,9 @@ pub(crate) mod text;
 mod vision;
 pub(crate) mod vit;
 
-pub use crate::architectures::{InternTiles, InternVision, LlavaVision, VideoVision};
+pub use crate::architectures::internvl::{InternTiles, InternVision};
+pub use crate::architectures::llava::LlavaVision;
+pub use crate::architectures::llava_video::VideoVision;
 pub(crate) use common::{bos, dtype, eos};
 pub(crate) use fields::Fields;
 pub use linear::{LinearAttentionConfig, MixerKind};
