@@ -1,4 +1,4 @@
-//! The embedded font: DejaVu Sans, cut down by `font/subset.py`; its licence is `font/LICENSE`.
+//! The embedded font: `DejaVu Sans`, cut down by `font/subset.py`; its licence is `font/LICENSE`.
 
 use std::sync::LazyLock;
 

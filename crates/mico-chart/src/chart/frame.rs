@@ -24,6 +24,8 @@ const BELOW_BARE: f64 = 30.0;
 /// The least space at the left and right.
 const LEAST_LEFT: f64 = 46.0;
 const LEAST_RIGHT: f64 = 24.0;
+/// Space to the border of the picture.
+pub(super) const BORDER: f64 = 14.0;
 /// From a number or name to the frame.
 const TICK_SPACE: f64 = 8.0;
 /// Distance of round numbers along the axes, about.
@@ -71,7 +73,7 @@ impl Frame {
             Ticks::Round => (y.round_ticks(UP), 0.0, 0.0),
         };
         let texts = y_ticks.iter().map(|(_, text)| font::width(text, TEXT) + TICK_SPACE);
-        let left = (texts.fold(names, f64::max) + TICK_SPACE).max(LEAST_LEFT);
+        let left = (texts.fold(names, f64::max) + BORDER).max(LEAST_LEFT);
         let right = width - (notes + legend::width(&legend, width)).max(LEAST_RIGHT);
         let ends = Rect { left, top, right: right.max(left + 1.0), bottom };
 
@@ -111,16 +113,16 @@ impl Frame {
         let width = f64::from(self.size.0);
         let Rect { left, right, bottom, .. } = self.ends;
         for (base, line) in title_lines(chart) {
-            let (text, style, x) = match line {
-                TitleLine::Title => (&chart.title, TextStyle::new(TITLE, Paint::Ink), left),
-                TitleLine::Subtitle => (&chart.subtitle, TextStyle::new(TEXT, Paint::Muted), left),
-                TitleLine::Label => (&chart.y.label, TextStyle::new(TEXT, Paint::Ink), TICK_SPACE),
+            let (text, style) = match line {
+                TitleLine::Title => (&chart.title, TextStyle::new(TITLE, Paint::Ink)),
+                TitleLine::Subtitle => (&chart.subtitle, TextStyle::new(TEXT, Paint::Muted)),
+                TitleLine::Label => (&chart.y.label, TextStyle::new(TEXT, Paint::Ink)),
             };
-            let text = shorten(text, style.size, width - x - TICK_SPACE);
-            drawing.text((x, base), &text, style);
+            let text = shorten(text, style.size, width - 2.0 * BORDER);
+            drawing.text((BORDER, base), &text, style);
         }
         let middle = f64::midpoint(left, right);
-        let room = 2.0 * middle.min(width - middle) - TICK_SPACE;
+        let room = 2.0 * (middle.min(width - middle) - BORDER);
         let label = shorten(&chart.x.label, TEXT, room);
         let style = TextStyle::new(TEXT, Paint::Ink).anchored(Anchor::Middle);
         drawing.text((middle, bottom + 40.0), &label, style);
@@ -147,7 +149,7 @@ impl Frame {
         for (index, row) in rows.iter().enumerate() {
             let y = self.y.at(-(index as f64));
             drawing.line([(left, y), (right, y)], Stroke::solid(Paint::Grid, 1.0));
-            let name = shorten(&row.name, TEXT, left - 2.0 * TICK_SPACE + 1.0);
+            let name = shorten(&row.name, TEXT, left - TICK_SPACE - BORDER + 1.0);
             let ink = TextStyle::new(TEXT, Paint::Ink);
             drawing.text((left - TICK_SPACE, centered(y)), &name, ink.anchored(Anchor::End));
             let note = shorten(&row.note, TEXT, self.notes - TICK_SPACE + 1.0);

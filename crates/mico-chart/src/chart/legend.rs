@@ -1,11 +1,11 @@
 //! The legend, to the right of the frame: there it never lies on a point.
 
-use super::frame::{Frame, TEXT};
+use super::frame::{BORDER, Frame, TEXT};
 use super::look::Look;
 use super::marks::{self, FRONT_STROKE, RADIUS};
 use super::{Chart, Intervals, Reference, ReferenceShape, Style};
 use crate::color::Paint;
-use crate::drawing::{Drawing, Fill, Stroke, TextStyle};
+use crate::drawing::{Dash, Drawing, Fill, Stroke, TextStyle};
 use crate::font;
 use crate::text::shorten;
 
@@ -15,8 +15,6 @@ pub(super) const STEP: f64 = 19.0;
 const SAMPLE: f64 = 24.0;
 const SPACE: f64 = 8.0;
 const APART: f64 = 20.0;
-/// Space to the border of the picture.
-const BORDER: f64 = 14.0;
 /// The widest legend, as a share of the picture.
 const WIDEST: f64 = 0.4;
 /// Most lines; what there is more is counted.
@@ -69,14 +67,20 @@ pub(super) fn entries(chart: &Chart) -> Vec<Entry> {
     entries
 }
 
-/// The line of a reference.
+/// The line of a reference. Those in the color of a series are told apart by it, the others by their gaps.
 pub(super) fn stroke(chart: &Chart, reference: &Reference) -> Stroke {
     let series = reference.of.and_then(|index| Some((chart.series.get(index)?, index)));
-    let paint = series.map_or(Paint::Muted, |(series, index)| Look::of(series, index).paint);
-    match reference.shape {
-        ReferenceShape::Segment(_) => Stroke::solid(paint, 1.6),
-        _ => Stroke::dashed(paint, 1.2),
+    if let ReferenceShape::Segment(_) = reference.shape {
+        let paint = series.map_or(Paint::Muted, |(series, index)| Look::of(series, index).paint);
+        return Stroke::solid(paint, 1.6);
     }
+    if let Some((series, index)) = series {
+        return Stroke::dashed(Look::of(series, index).paint, 1.2);
+    }
+    let grey = chart.references.iter().filter(|each| each.of.is_none());
+    let before = grey.take_while(|each| *each != reference).count();
+    let dash = [Dash::Dashes, Dash::Dots, Dash::Mixed][before % 3];
+    Stroke { dash, ..Stroke::solid(Paint::Muted, 1.3) }
 }
 
 /// How wide a legend is, with the space around it; 0 without one.

@@ -4,7 +4,7 @@ use std::f64::consts::{PI, TAU};
 
 use super::{Series, Tone};
 use crate::color::{Paint, SERIES};
-use crate::drawing::{Drawing, Fill, Place, Stroke};
+use crate::drawing::{Dash, Drawing, Fill, Place, Stroke};
 
 /// Markers that are told apart without color.
 const MARKERS: usize = 5;
@@ -33,16 +33,17 @@ impl Look {
         }
     }
 
-    /// Colors change fastest, then dashes, then which marker goes with a color.
+    /// Colors change fastest; when they come again they have other markers and, every other time, dashes.
     fn slot(slot: usize) -> Self {
         let color = slot % SERIES.len();
-        let marker = (color + slot / (2 * SERIES.len())) % MARKERS;
+        let marker = (color + 2 * (slot / SERIES.len())) % MARKERS;
         let dashed = slot / SERIES.len() % 2 == 1;
         Self { paint: Paint::Series(color), text: Paint::Label(color), marker, dashed }
     }
 
     pub(super) fn stroke(self) -> Stroke {
-        Stroke { dashed: self.dashed, ..Stroke::solid(self.paint, CURVE_WIDTH) }
+        let dash = if self.dashed { Dash::Dashes } else { Dash::None };
+        Stroke { dash, ..Stroke::solid(self.paint, CURVE_WIDTH) }
     }
 
     /// The marker, about as large as a disc of the radius, in the color of the series or another.

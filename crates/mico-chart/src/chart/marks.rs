@@ -6,7 +6,7 @@ use super::legend;
 use super::look::Look;
 use super::{Chart, Intervals, ReferenceShape, Series, Style};
 use crate::color::Paint;
-use crate::drawing::{Drawing, Fill, Place, Stroke, TextStyle};
+use crate::drawing::{Dash, Drawing, Fill, Place, Stroke, TextStyle};
 use crate::geometry::Rect;
 use crate::text::shorten;
 
@@ -22,7 +22,7 @@ const WHISKER_OPACITY: f64 = 0.5;
 const HALO_OPACITY: f64 = 0.7;
 /// The Pareto front.
 pub(super) const FRONT_STROKE: Stroke =
-    Stroke { paint: Paint::Front, width: 7.0, dashed: false, opacity: 1.0 };
+    Stroke { paint: Paint::Front, width: 7.0, dash: Dash::None, opacity: 1.0 };
 /// Half the width of a whisker's ends.
 const CAP: f64 = 3.5;
 /// Whiskers of curves at the same place stand this far apart.

@@ -41,23 +41,45 @@ pub enum RenderError {
     Encode(#[from] EncodeError),
 }
 
+/// Gaps in a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Dash {
+    None,
+    Dashes,
+    Dots,
+    /// Dashes and dots by turns.
+    Mixed,
+}
+
+impl Dash {
+    /// Lengths of lines and gaps by turns, in units; none for a line without gaps.
+    fn lengths(self) -> &'static [f32] {
+        match self {
+            Self::None => &[],
+            Self::Dashes => &[6.0, 4.0],
+            Self::Dots => &[2.0, 3.0],
+            Self::Mixed => &[8.0, 3.0, 2.0, 3.0],
+        }
+    }
+}
+
 /// How a line looks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
     pub(crate) paint: Paint,
     pub(crate) width: f64,
-    pub(crate) dashed: bool,
+    pub(crate) dash: Dash,
     /// From 0 to 1.
     pub(crate) opacity: f64,
 }
 
 impl Stroke {
     pub(crate) fn solid(paint: Paint, width: f64) -> Self {
-        Self { paint, width, dashed: false, opacity: 1.0 }
+        Self { paint, width, dash: Dash::None, opacity: 1.0 }
     }
 
     pub(crate) fn dashed(paint: Paint, width: f64) -> Self {
-        Self { dashed: true, ..Self::solid(paint, width) }
+        Self { dash: Dash::Dashes, ..Self::solid(paint, width) }
     }
 }
 

@@ -9,9 +9,6 @@ use super::{Anchor, Drawing, Fill, Place, RenderError, Shape, Stroke, TextStyle}
 use crate::color::{Paint, Theme};
 use crate::font;
 
-/// Dashes and gaps, in units.
-pub(super) const DASHES: [f32; 2] = [6.0, 4.0];
-
 /// Draws a picture with `scale` pixels to a unit.
 pub(crate) fn pixels(drawing: &Drawing, scale: f64) -> Result<RgbImage, RenderError> {
     let side = |units: u32| (f64::from(units) * scale).round().max(1.0) as u32;
@@ -64,7 +61,8 @@ impl Canvas {
 
     fn stroke(&mut self, points: &[Place], stroke: &Stroke) {
         let Some(path) = polyline(points).finish() else { return };
-        let dash = stroke.dashed.then(|| StrokeDash::new(DASHES.to_vec(), 0.0)).flatten();
+        // No lengths make no pattern.
+        let dash = StrokeDash::new(stroke.dash.lengths().to_vec(), 0.0);
         let look = SkiaStroke {
             width: stroke.width as f32,
             line_join: LineJoin::Round,

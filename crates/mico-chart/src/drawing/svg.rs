@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use super::raster::DASHES;
 use super::{Anchor, Drawing, Fill, Place, Shape};
 use crate::color::{Paint, Theme};
 use crate::font;
@@ -51,7 +50,7 @@ impl Drawing {
 fn write(out: &mut String, shape: &Shape, colors: Colors) -> std::fmt::Result {
     match shape {
         Shape::Line { points, stroke } => {
-            let [dash, gap] = DASHES;
+            let dash: Vec<String> = stroke.dash.lengths().iter().map(f32::to_string).collect();
             let paint = color(stroke.paint, colors);
             write!(
                 out,
@@ -59,8 +58,8 @@ fn write(out: &mut String, shape: &Shape, colors: Colors) -> std::fmt::Result {
                 places(points)
             )?;
             write!(out, " stroke-width=\"{}\" stroke-linejoin=\"round\"", stroke.width)?;
-            if stroke.dashed {
-                write!(out, " stroke-dasharray=\"{dash} {gap}\"")?;
+            if !dash.is_empty() {
+                write!(out, " stroke-dasharray=\"{}\"", dash.join(" "))?;
             }
             if stroke.opacity < 1.0 {
                 write!(out, " stroke-opacity=\"{}\"", stroke.opacity)?;
@@ -149,7 +148,8 @@ mod tests {
             let shapes: Vec<&str> = document
                 .root_element()
                 .children()
-                .filter_map(|node| node.is_element().then(|| node.tag_name().name()))
+                .filter(roxmltree::Node::is_element)
+                .map(|node| node.tag_name().name())
                 .collect();
             assert_eq!(shapes, ["rect", "text", "polyline", "circle"]);
             let shown = document.descendants().find_map(|node| node.text().filter(|t| t.len() > 5));

@@ -63,7 +63,7 @@ impl Row {
             Self::Note(words) => drawing.text((name, top + HEADING_SIZE), words, heading),
             Self::Legend(words, fate) => {
                 sample(drawing, top, *fate);
-                let base = top + (SAMPLE + font::CAP_HEIGHT * TEXT_SIZE) / 2.0;
+                let base = top + f64::midpoint(SAMPLE, font::CAP_HEIGHT * TEXT_SIZE);
                 drawing.text((name, base), words, text);
             }
             Self::Gap => {}

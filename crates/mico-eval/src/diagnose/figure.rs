@@ -92,7 +92,7 @@ fn accuracies(found: &Reliability) -> Chart {
     let arms = |probe| Arm::ALL.into_iter().map(move |arm| curve(probe, arm));
     Chart::new(
         "Reliability: accuracy of probes under masking",
-        Axis::new("covered, percent of the region").including([0.0, 100.0]),
+        Axis::new("covered, percent of the region").ticks_at_points().including([0.0, 100.0]),
         Axis::new("accuracy").including([0.0, 1.0]),
     )
     .subtitle(format!("{} test objects, {} categories", found.splits.objects[2], found.categories))
@@ -109,23 +109,25 @@ fn concordances(found: &Reliability) -> Chart {
         name: format!("{}, {}, {}", probe.name(), each.arm.name(), each.score.name()),
         note: format!("{}, {} pictures", words(&each.concordance), each.pictures),
     });
+    // Rows name their scores, so colors repeat what is written and need no legend.
     let mut series: Vec<(Score, Series)> = Vec::new();
     for (index, (_, each)) in each.clone().enumerate() {
         let place = interval(&each.concordance).map(|x| Point::new(x, -(index as f64)));
         match series.iter_mut().find(|(score, _)| *score == each.score) {
             Some((_, series)) => series.points.extend(place),
-            None => series.push((each.score, Series::markers(each.score.name(), place))),
+            None => series.push((each.score, Series::markers("", place))),
         }
     }
     Chart::new(
         "Reliability: concordance with decoding",
-        Axis::new("concordance").including([CHANCE - AROUND_CHANCE, CHANCE + AROUND_CHANCE]),
+        Axis::new("concordance (95 % over pictures)")
+            .including([CHANCE - AROUND_CHANCE, CHANCE + AROUND_CHANCE]),
         Axis::rows(rows),
     )
-    .subtitle("right-wrong pairs that the score orders rightly")
+    .subtitle("right-wrong pairs that the score orders rightly; dashed: chance")
     .series(series.into_iter().map(|(_, series)| series))
-    .references([Reference::upright("chance", CHANCE)])
-    .intervals(Intervals::Whiskers, "95 % over pictures")
+    .references([Reference::upright("", CHANCE)])
+    .intervals(Intervals::Whiskers, "")
 }
 
 fn relevance(found: &Relevance) -> Chart {
