@@ -1,6 +1,10 @@
 //! Values of flags that are one of several names: the names come from where the things are registered, so
 //! help, completions, the manual and errors can list neither too many nor too few.
 
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::str::FromStr;
+
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 use mico_data::Layout;
@@ -8,9 +12,6 @@ use mico_engine::PromptStyle;
 use mico_engine::pruner::{self, MethodSpec};
 use mico_model::{PRESETS, Precision, Preset, QuantKind};
 use mico_score::{Profile, Track};
-use std::ffi::OsStr;
-use std::fmt::Display;
-use std::str::FromStr;
 
 /// Reads one of several names.
 #[derive(Clone)]

@@ -39,7 +39,7 @@ pub(crate) fn shards(index: &Path) -> Result<Vec<String>, HubError> {
     })?;
     if let Some((tensor, file)) = listed.tensors().find(|(_, file)| !is_shard_name(file)) {
         return Err(bad(format!(
-            "`weight_map.{tensor}` is `{file}`; only plain names ending in .safetensors are accepted"
+            "`weight_map.{tensor}` is {file:?}; only plain names ending in .safetensors are accepted"
         )));
     }
     match listed.files() {
