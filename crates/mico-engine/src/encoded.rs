@@ -12,7 +12,7 @@ use crate::features::Features;
 use crate::pipeline::{EncodeOptions, VisionOutput, encode};
 use crate::preprocess::{ImageLimits, Packing, Preprocessor};
 use crate::request::{ImageInput, SessionOptions};
-use crate::sink::Sink;
+use crate::sink::{Phase, Sink, report};
 use crate::switches::Switches;
 use crate::trace::{Seconds, timed};
 use crate::visuals::Visual;
@@ -145,7 +145,9 @@ impl Engine {
             let pipeline = VisualPipeline::new(self, options)?;
             let key = pipeline.key;
             let mut seconds = Seconds::default();
-            let output = match pipeline.prepare(self, &Visual::new(0, image), &mut seconds)? {
+            let input = pipeline.prepare(self, &Visual::new(0, image), &mut seconds)?;
+            report(sink, Phase::Preprocess, 1, 1)?;
+            let output = match input {
                 VisualInput::Encoded(output) => output,
                 VisualInput::Preprocessed(processed) => {
                     let how = EncodeOptions::new(self, &options.switches, VisionTaps::ALL);

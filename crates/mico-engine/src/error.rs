@@ -215,6 +215,9 @@ impl Error {
             | Self::Tokenizer { .. }
             | Self::Template { .. }
             | Self::NotFinite { .. } => ErrorKind::Corrupt,
+            Self::Io { source, .. } if source.kind() == std::io::ErrorKind::InvalidData => {
+                ErrorKind::Corrupt
+            }
             Self::Io { .. } | Self::Threads { .. } => ErrorKind::Io,
             Self::Placeholders { .. }
             | Self::SpecialInText { .. }
@@ -288,6 +291,6 @@ pub(crate) fn read_text(files: ModelFiles<'_>, name: &str) -> Result<Option<Stri
     let Some(bytes) = files.read(name, MAX_TEXT_BYTES)? else { return Ok(None) };
     String::from_utf8(bytes.into_owned()).map(Some).map_err(|_| Error::Io {
         path: files.path(name),
-        source: std::io::Error::other("not UTF-8 text"),
+        source: std::io::Error::new(std::io::ErrorKind::InvalidData, "not UTF-8 text"),
     })
 }

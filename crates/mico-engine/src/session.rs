@@ -33,6 +33,8 @@ use crate::visuals::assign;
 /// it competes with no earlier image.
 #[derive(Debug)]
 pub struct Session {
+    /// Whose caches these are.
+    engine: u64,
     options: SessionOptions,
     caches: Caches,
     /// Logical position of the next token in each block.
@@ -61,6 +63,7 @@ struct Prepared {
 impl Session {
     pub(crate) fn new(engine: &Engine, options: SessionOptions) -> Self {
         Self {
+            engine: engine.id,
             options,
             caches: engine.model.decoder().new_caches(),
             positions: vec![0; engine.model.decoder().blocks()],
@@ -122,6 +125,9 @@ impl Session {
         request: &TurnRequest,
         sink: &mut dyn Sink,
     ) -> Result<Outcome> {
+        if self.engine != engine.id {
+            return Err(Error::Conversation("it was begun with another engine".into()));
+        }
         request.generation.check()?;
         let mut seconds = Seconds::default();
         let mut telemetry = Telemetry { seconds: &mut seconds, sink };

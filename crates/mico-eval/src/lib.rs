@@ -1,7 +1,7 @@
 //! Quality under pruning, measured.
 //!
 //! A [`Source`] yields items (pictures, a question, the right answer) in tracks, each with its rules.
-//! [`run()`] puts them to an engine under several [`Setting`]s and keeps a [`Record`] of each answer in
+//! [`run()`] puts them to an engine under several [`Condition`]s and keeps a [`Record`] of each answer in
 //! a [`Journal`] that survives interruptions. [`Summary`] turns records into the paper's Acc and Rel
 //! with intervals, and compares settings on the same items. [`calibrate()`] chooses the refinement
 //! block. Inference knows nothing of scores, and scores nothing of engines.
@@ -18,6 +18,7 @@
 
 mod acc;
 mod calibrate;
+mod condition;
 pub mod diagnose;
 mod error;
 mod fingerprint;
@@ -33,7 +34,6 @@ mod record;
 mod run;
 pub mod scorer;
 mod scoring;
-mod setting;
 mod shard;
 mod source;
 pub mod stats;
@@ -41,6 +41,7 @@ mod summary;
 mod sweep;
 
 pub use calibrate::{Calibration, CalibrationOptions, Candidate, calibrate};
+pub use condition::Condition;
 pub use error::{Error, Result};
 pub use fingerprint::fingerprint;
 pub use item::{Damaged, Item, Shown};
@@ -50,10 +51,9 @@ pub use merge::merge;
 pub use mico_scenes::Split;
 pub use predictions::{Joined, join};
 pub use record::{Keys, Record, RecordKey, Spent};
-pub use run::{Album, Finished, PICTURES, Progress, Run, run, run_switched, switched};
+pub use run::{Album, Finished, PICTURES, Progress, Run, run};
 pub use scorer::Scorer;
 pub use scoring::{Scoring, TrackSpec, Values};
-pub use setting::{Pruned, Setting};
 pub use shard::Shard;
 pub use source::{Benchmark, BenchmarkOptions, Items, Source, TinySuite};
 pub use summary::gather as columns;

@@ -4,11 +4,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::item::Damaged;
 use crate::record::Keys;
 use crate::scoring::TrackSpec;
-use crate::setting::Setting;
 use crate::shard::Shard;
 
 /// The file's name in its folder.
@@ -58,7 +58,7 @@ pub struct Manifest {
     /// What was asked.
     pub asked: Vec<Asked>,
     /// How.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<Condition>,
     /// Settings that were left out.
     #[serde(default)]
     pub refused: Vec<Refused>,

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use mico_data::{Dataset, Predictions};
 
+use mico_engine::Setting;
+
+use crate::condition::Condition;
 use crate::error::Result;
 use crate::item::{Damaged, Item};
 use crate::journal::Journal;
 use crate::manifest::{Asked, Manifest};
 use crate::record::{Keys, Record, Spent};
 use crate::scoring::TrackSpec;
-use crate::setting::Setting;
 use crate::shard::Shard;
 
 /// Why an item without a prediction counts as wrong.
@@ -36,6 +38,7 @@ pub fn join(dataset: &Dataset, spec: &TrackSpec, predictions: &Predictions) -> R
     let keys = Keys::new(&name);
     let (mut damaged, mut missing, mut used) = (Vec::new(), Vec::new(), 0);
     let mut samples = dataset.samples()?;
+    let unpruned = Condition::unpruned(&Setting::default());
     for (position, sample) in samples.by_ref().enumerate() {
         let sample = match sample {
             Ok(sample) => sample,
@@ -58,13 +61,13 @@ pub fn join(dataset: &Dataset, spec: &TrackSpec, predictions: &Predictions) -> R
             visuals: Vec::new(),
         };
         journal.append(Record {
-            key: keys.of(&item, "", &Setting::Unpruned),
+            key: keys.of(&item, "", &unpruned),
             run: keys.clone(),
             track: spec.name.clone(),
             item: item.id,
             position,
             cluster: item.cluster,
-            setting: Setting::Unpruned.key(),
+            setting: unpruned.key(),
             prompt: String::new(),
             answer: found.map_or_else(String::new, |prediction| prediction.text.clone()),
             finish: String::new(),
@@ -89,7 +92,7 @@ pub fn join(dataset: &Dataset, spec: &TrackSpec, predictions: &Predictions) -> R
         fingerprint: String::new(),
         argv: Vec::new(),
         asked: vec![asked],
-        settings: vec![Setting::Unpruned],
+        settings: vec![unpruned],
         refused: Vec::new(),
         limit: None,
         shard: Shard::default(),

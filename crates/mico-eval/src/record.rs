@@ -7,8 +7,8 @@ use mico_score::Fields;
 use mico_util::digest::Hasher;
 use serde::{Deserialize, Serialize};
 
+use crate::condition::Condition;
 use crate::item::Item;
-use crate::setting::Setting;
 
 /// Hexadecimal digits of the hash in a key.
 const KEY_DIGITS: usize = 24;
@@ -40,7 +40,7 @@ impl Keys {
         clippy::expect_used,
         reason = "two items must never share a key because one failed to print"
     )]
-    pub(crate) fn of(&self, item: &Item, prompt: &str, setting: &Setting) -> RecordKey {
+    pub(crate) fn of(&self, item: &Item, prompt: &str, setting: &Condition) -> RecordKey {
         let gold = serde_json::to_string(&item.fields).expect("a map of JSON values is JSON");
         let place = item.track.to_string();
         RecordKey(digest(&[&self.0, &place, &item.id, prompt, &gold, &setting.key()]))
@@ -125,7 +125,7 @@ impl Record {
                 return;
             }
         };
-        let (usage, seconds) = (&outcome.answer.usage, &outcome.trace.seconds);
+        let (usage, seconds) = (&outcome.usage, &outcome.seconds);
         self.answer.clone_from(&outcome.answer.text);
         outcome.answer.finish.name().clone_into(&mut self.finish);
         self.visual = [usage.visual_tokens, usage.visual_tokens_entered, usage.visual_tokens_kept];

@@ -16,13 +16,21 @@ impl FromStr for Switches {
     /// Reads `name=value` pairs separated by commas, the rest staying at its default.
     fn from_str(text: &str) -> Result<Self> {
         let mut switches = Self::default();
+        switches.set_all(text)?;
+        Ok(switches)
+    }
+}
+
+impl Switches {
+    /// Sets what `text` lists as `name=value` pairs separated by commas, the rest staying as it is.
+    pub fn set_all(&mut self, text: &str) -> Result<()> {
         for pair in text.split(',').filter(|pair| !pair.trim().is_empty()) {
             let Some((name, value)) = pair.split_once('=') else {
                 return Err(Error::range("switch", pair, "name=value"));
             };
-            switches.set(name, value)?;
+            self.set(name, value)?;
         }
-        Ok(switches)
+        Ok(())
     }
 }
 

@@ -2,15 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use mico_engine::Setting;
+use mico_engine::pruner::{MethodSpec, PruningSpec};
 use mico_score::Grade;
+use mico_select::schedule::Budget;
 
 use super::{CalibrationOptions, METHOD, Refused, STAGE1_ONLY, Swept};
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::item::{Damaged, Item};
 use crate::kl::{Forced, Reference};
 use crate::record::seed;
 use crate::run::{Looks, ROUNDING, Run, missed, missing_it};
-use crate::setting::{Pruned, Setting};
 
 /// One setting's outcome on one item.
 #[derive(Debug, Clone)]
@@ -84,11 +87,15 @@ impl Lots {
     }
 }
 
-pub(super) fn layer(setting: &Setting) -> Option<usize> {
-    match setting {
-        Setting::Pruned(pruned) => pruned.refine_layer,
-        _ => None,
-    }
+pub(super) fn layer(setting: &Condition) -> Option<usize> {
+    setting.pruning()?.refine_layer
+}
+
+/// A method at a budget, everything else as in the run.
+fn pruned(base: &Setting, method: &str, tokens: usize) -> Result<Condition> {
+    let method = method.parse::<MethodSpec>().map_err(mico_engine::Error::from)?;
+    let pruning = PruningSpec::new(method, Budget::Tokens(tokens));
+    Ok(Condition::of(base.with_pruning(Some(pruning)), base))
 }
 
 /// The settings that can be run: unpruned, Stage 1 alone, then a block each. The rest with reasons; an
@@ -107,22 +114,28 @@ pub(super) fn feasible(
     let mut layers = options.layers.clone();
     layers.sort_unstable();
     layers.dedup();
-    let refined = layers.into_iter().map(|layer| {
-        Setting::Pruned(Pruned { refine_layer: Some(layer), pool, ..Pruned::new(METHOD, tokens) })
-    });
-    let all = [Setting::Unpruned, Setting::pruned(STAGE1_ONLY, tokens)].into_iter().chain(refined);
+    let mut all = vec![Condition::unpruned(run.base), pruned(run.base, STAGE1_ONLY, tokens)?];
+    for layer in layers {
+        let mut refined = pruned(run.base, METHOD, tokens)?;
+        if let Some(pruning) = &mut refined.setting.pruning {
+            (pruning.refine_layer, pruning.pool) = (Some(layer), Some(pool));
+        }
+        all.push(refined);
+    }
     let (mut swept, mut refused) = (Vec::new(), Refused::new());
     // An item that cannot be asked tells nothing about blocks.
     let usable = |drawn: &&Drawn| {
         let prompt = run.sources[drawn.source].prompt(&drawn.item);
-        prompt.is_ok_and(|prompt| Looks::new(run, prompt).layouts(&drawn.item).is_ok())
+        prompt.is_ok_and(|prompt| {
+            Looks::new(run, run.sources[drawn.source], prompt).layouts(&drawn.item).is_ok()
+        })
     };
     let Some(Drawn { source, item: first }) = items.iter().find(usable) else {
         let found = format!("none of {} that can be asked", items.len());
         return Err(Error::OutOfRange { what: "items", found, accepted: "at least one".into() });
     };
     let source = run.sources[*source];
-    let mut looks = Looks::new(run, source.prompt(first)?);
+    let mut looks = Looks::new(run, source, source.prompt(first)?);
     for setting in all {
         let outcome = match looks.ask(first, &setting, 1, &mut ())? {
             Ok(outcome) => outcome,
@@ -134,7 +147,7 @@ pub(super) fn feasible(
                 None => return Err(Error::Score { item: first.id.clone(), reason }),
             },
         };
-        let usage = outcome.answer.usage;
+        let usage = outcome.usage;
         match layer(&setting) {
             Some(layer) if missed(&usage, tokens).abs() >= ROUNDING => {
                 refused.push((layer, missing_it(&usage, tokens)));
@@ -162,10 +175,10 @@ pub(super) fn measure(
     let (source, item) = (run.sources[drawn.source], &drawn.item);
     let spec = &source.tracks()[item.track];
     let most = source.max_new_tokens();
-    let mut looks = Looks::new(run, source.prompt(item)?);
+    let mut looks = Looks::new(run, source, source.prompt(item)?);
     let mut reference = Reference::default();
     let failed = |reason: String| Ok(Err(format!("{} {}: {reason}", spec.name, item.id)));
-    let plain = match looks.ask(item, &Setting::Unpruned, most, &mut reference)? {
+    let plain = match looks.ask(item, &run.settings[0], most, &mut reference)? {
         Ok(outcome) => outcome,
         Err(reason) => return failed(reason),
     };
@@ -174,7 +187,7 @@ pub(super) fn measure(
     let mut marks = vec![Mark { grade: unpruned.clone(), kl: 0.0 }];
     for setting in &run.settings[1..] {
         let mut forced = Forced::new(&reference);
-        if let Err(reason) = looks.ask(item, setting, most, &mut forced)? {
+        if let Err(reason) = looks.ask(item, setting, reference.len(), &mut forced)? {
             return failed(reason);
         }
         let (agrees, kl) = (forced.agrees, forced.divergence());

@@ -9,9 +9,9 @@ use std::fmt::Write as _;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use crate::condition::Condition;
 use crate::error::Result;
 use crate::run::{Progress, Run};
-use crate::setting::Setting;
 use crate::summary::Estimate;
 use measure::{Drawn, feasible, layer, measure, sample};
 use table::Table;
@@ -86,7 +86,7 @@ const KL_IS: &str = "KL(unpruned || pruned) per token of the unpruned answer, it
 
 /// A setting with the layer average it comes to.
 struct Swept {
-    setting: Setting,
+    setting: Condition,
     layer_average: f64,
 }
 
@@ -99,7 +99,7 @@ pub fn calibrate(
     let mut failed = Vec::new();
     let items = sample(run, options, &mut failed)?;
     let (swept, refused) = feasible(run, &items, options)?;
-    let settings: Vec<Setting> = swept.iter().map(|each| each.setting.clone()).collect();
+    let settings: Vec<Condition> = swept.iter().map(|each| each.setting.clone()).collect();
     let run = &Run { settings: &settings, ..*run };
     let (mut measured, total) = (Vec::new(), items.len());
     let mut items = items.into_iter();

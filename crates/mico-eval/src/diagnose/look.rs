@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mico_engine::pruner::Features;
-use mico_engine::{Error, ImageInput, Seen};
+use mico_engine::pruner::Pruning;
+use mico_engine::{EncodedImage, Error, Features, ImageInput, SessionOptions};
+use mico_select::schedule::Budget;
 use mico_vision::RgbImage;
 use mico_vision::layout::VisualLayout;
 use rayon::prelude::*;
@@ -82,12 +83,18 @@ impl Diagnose<'_> {
 
     /// A picture as Stage 1 sees it.
     pub(super) fn look(&self, image: RgbImage) -> std::result::Result<Look, Miss> {
-        Ok(Look(self.engine.see(&ImageInput::Decoded(image), true)?))
+        let image = ImageInput::Decoded(image);
+        Ok(Look(self.engine.encode_image(&image, &self.options(), &mut ())?))
+    }
+
+    /// MiCo at the budget, as the relevance is observed.
+    pub(super) fn options(&self) -> SessionOptions {
+        Pruning::mico(Budget::Tokens(self.budget)).into()
     }
 }
 
 /// A picture as Stage 1 sees it.
-pub(super) struct Look(pub(super) Seen);
+pub(super) struct Look(pub(super) EncodedImage);
 
 impl Look {
     pub(super) fn layout(&self) -> &VisualLayout {

@@ -2,9 +2,7 @@
 //!
 //! Observed where `MiCo` uses it: at the refinement block, over the tokens that Stage 1 left.
 
-use mico_engine::pruner::Pruning;
-use mico_engine::{Generation, ImageInput, Prompt, Request, Seen};
-use mico_select::schedule::Budget;
+use mico_engine::{EncodedImage, Generation, ImageInput, Observe, Prompt, Request};
 use mico_vision::layout::VisualLayout;
 use serde::Serialize;
 
@@ -133,16 +131,20 @@ fn answers(on: &Diagnose<'_>, picture: usize) -> std::result::Result<Answers, Mi
     Ok(answers)
 }
 
-fn answer(on: &Diagnose<'_>, seen: &Seen, query: &Query) -> std::result::Result<Found, Miss> {
-    let image = ImageInput::Seen(seen.clone());
-    let mut request = Request::new(vec![image], Prompt::question(&query.text, 1));
-    request.pruning = Pruning::mico(Budget::Tokens(on.budget));
-    request.turn.dump = true;
+fn answer(
+    on: &Diagnose<'_>,
+    encoded: &EncodedImage,
+    query: &Query,
+) -> std::result::Result<Found, Miss> {
+    let image = ImageInput::Features(encoded.clone());
     // What the model would say is of no interest here.
-    request.turn.generation = Generation::greedy(0);
+    let request = Request::new(vec![image], Prompt::question(&query.text, 1))
+        .with(on.options())
+        .generating(Generation::greedy(0))
+        .observing(Observe::TENSORS);
     let outcome = on.engine.run(&request, &mut ())?;
-    let survivors = outcome.images.first().and_then(|image| image.stage1.as_deref());
-    let attention = outcome.dump.as_ref().and_then(|dump| dump.get("stage2.relevance"));
+    let survivors = outcome.images.first().and_then(|image| outcome.stage1_of(image));
+    let attention = outcome.tensors.as_ref().and_then(|dump| dump.get("stage2.relevance"));
     let (Some(survivors), Some(attention)) = (survivors, attention) else {
         return Ok(Found::NotPruned);
     };
@@ -151,8 +153,8 @@ fn answer(on: &Diagnose<'_>, seen: &Seen, query: &Query) -> std::result::Result<
         let found = format!("{} numbers for {} tokens", attention.len(), survivors.len());
         return Err(Miss::Damaged(format!("relevance has {found}")));
     }
-    let block = outcome.trace.model.refine_layer;
-    Ok(compare(seen.layout(), survivors, &attention, query, block))
+    let block = outcome.model.refine_layer;
+    Ok(compare(encoded.layout(), &survivors, &attention, query, block))
 }
 
 /// Holds the attention that tokens get against how far the box covers them.

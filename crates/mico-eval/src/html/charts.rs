@@ -4,7 +4,7 @@ use mico_chart::{Axis, Chart, Drawing, Point, Reference, ReferenceShape, Series}
 
 use super::Told;
 use super::text::escape;
-use crate::setting::Setting;
+use crate::condition::Condition;
 use crate::summary::{Estimate, Row};
 
 /// A value of a row that can be drawn.
@@ -95,10 +95,7 @@ impl Curves<'_> {
 
 /// The rows that every curve is compared with: the unpruned model, and what it says without a picture.
 pub(super) fn references<'a>(run: &'a Told<'_>) -> Vec<(String, &'a Row, Option<usize>)> {
-    let rows = run
-        .rows()
-        .into_iter()
-        .filter(|(setting, _)| matches!(setting, Setting::Unpruned | Setting::Blank));
+    let rows = run.rows().into_iter().filter(|(setting, _)| setting.pruning().is_none());
     rows.map(|(_, row)| (row.setting.clone(), row, None)).collect()
 }
 

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use super::gold::gold;
 use super::text::{anchor, counted, cut, data_uri, escape};
 use super::{Picture, Told};
-use crate::setting::Setting;
+use crate::condition::Condition;
 use crate::summary::{Column, Judged};
 
 /// The most bytes of picture files in a chapter; what browsers still open without waiting.
@@ -103,7 +103,7 @@ fn seeing<'a>(
 ) -> impl Iterator<Item = &'a Judged> {
     let settings = run.manifest.settings.iter().zip(&column.answers);
     settings
-        .filter(|(setting, _)| **setting != Setting::Blank)
+        .filter(|(setting, _)| !setting.blank)
         .filter_map(move |(_, answers)| answers.get(at)?.as_ref())
 }
 
@@ -191,7 +191,7 @@ fn section(run: &Told<'_>, column: &Column, (at, page): (usize, &Page), place: &
     ] {
         classes.push_str(if holds { name } else { "" });
     }
-    let answers: Vec<(usize, &Setting, &Judged)> = run
+    let answers: Vec<(usize, &Condition, &Judged)> = run
         .manifest
         .settings
         .iter()
@@ -236,7 +236,7 @@ fn section(run: &Told<'_>, column: &Column, (at, page): (usize, &Page), place: &
     html
 }
 
-fn figures(answers: &[(usize, &Setting, &Judged)], page: &Page, item: &str) -> String {
+fn figures(answers: &[(usize, &Condition, &Judged)], page: &Page, item: &str) -> String {
     if page.pictures.is_empty() {
         return String::new();
     }
@@ -245,7 +245,7 @@ fn figures(answers: &[(usize, &Setting, &Judged)], page: &Page, item: &str) -> S
         let Some(jpeg) = page.pictures.get(number) else { continue };
         let (name, kept) = (named(setting), counts(judged));
         let what = match setting {
-            Setting::Pruned(_) => format!("Item {item}, with what {name} kept"),
+            _ if setting.pruning().is_some() => format!("Item {item}, with what {name} kept"),
             _ => format!("Item {item}"),
         };
         let _ = writeln!(
@@ -262,10 +262,10 @@ fn figures(answers: &[(usize, &Setting, &Judged)], page: &Page, item: &str) -> S
     html
 }
 
-fn named(setting: &Setting) -> String {
+fn named(setting: &Condition) -> String {
     match setting.tokens() {
-        Some(tokens) => format!("{} T={tokens}", setting.label()),
-        None => setting.label(),
+        Some(tokens) => format!("{} T={tokens}", setting.label.clone()),
+        None => setting.label.clone(),
     }
 }
 
@@ -285,7 +285,7 @@ fn score(judged: &Judged) -> String {
     }
 }
 
-fn answer(setting: &Setting, judged: &Judged) -> String {
+fn answer(setting: &Condition, judged: &Judged) -> String {
     let record = &judged.record;
     let said = match &record.failure {
         Some(failure) => format!("<em>not asked: {}</em>", cut(failure)),
@@ -307,7 +307,7 @@ fn answer(setting: &Setting, judged: &Judged) -> String {
         "<tr><th scope=\"row\">{}</th><td class=\"number\">{}</td><td class=\"said\" dir=\"auto\">{said}{cut_off}\
          </td><td class=\"said\" dir=\"auto\">{read}</td><td>{}</td><td>{}</td><td class=\"number\">{:.1}</td>\
          <td class=\"number\" title=\"pruning {:.3}, prefill {:.3}, decode {:.3}\">{total:.3}</td></tr>\n",
-        escape(&setting.label()),
+        escape(&setting.label),
         setting.tokens().map_or_else(String::new, |tokens| tokens.to_string()),
         score(judged),
         counts(judged),

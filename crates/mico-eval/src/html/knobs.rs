@@ -3,9 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use mico_engine::Setting;
+use mico_engine::pruner::PruningSpec;
+use mico_select::schedule::Budget;
+
 use super::Told;
 use super::charts::{Curves, references};
-use crate::setting::{Pruned, Setting};
+use crate::condition::{Condition, own_words, pool};
 use crate::summary::Row;
 
 /// What the name of a Stage-1-only method ends with.
@@ -35,41 +39,43 @@ pub(super) fn budgets(run: &Told<'_>) -> String {
 
 /// Values over the refinement block, a curve for each budget.
 pub(super) fn layers(run: &Told<'_>) -> String {
-    let place = |pruned: &Pruned| pruned.refine_layer;
-    let others = |pruned: &mut Pruned| pruned.refine_layer = None;
+    let place = |pruning: &PruningSpec| pruning.refine_layer;
+    let others = |pruning: &mut PruningSpec| pruning.refine_layer = None;
     along(run, "refinement after block K", place, others)
 }
 
 /// Values over the pool, a curve for each budget.
 pub(super) fn pools(run: &Told<'_>) -> String {
-    let place = |pruned: &Pruned| Some(pruned.pool);
-    let others = |pruned: &mut Pruned| pruned.pool = 0;
+    let place = |pruning: &PruningSpec| Some(pool(pruning));
+    let others = |pruning: &mut PruningSpec| pruning.pool = Some(0);
     along(run, "Stage-1 pool as a multiple n of the budget", place, others)
 }
 
 /// Settings that are the same but for where they stand on the axis.
 struct Family<'a> {
-    /// Any of them, without its place and label.
-    common: Pruned,
+    /// Any of them, without its place.
+    common: Setting,
+    pruning: PruningSpec,
     rows: Vec<(usize, &'a Row)>,
 }
 
 fn along(
     run: &Told<'_>,
     axis: &'static str,
-    place: impl Fn(&Pruned) -> Option<usize>,
-    others: impl Fn(&mut Pruned),
+    place: impl Fn(&PruningSpec) -> Option<usize>,
+    others: impl Fn(&mut PruningSpec),
 ) -> String {
     let mut families: Vec<Family<'_>> = Vec::new();
     let rows = run.rows();
-    for (setting, row) in &rows {
-        let Setting::Pruned(pruned) = setting else { continue };
-        let Some(at) = place(pruned) else { continue };
-        let mut common = Pruned { label: None, ..pruned.clone() };
-        others(&mut common);
+    for (condition, row) in &rows {
+        let Some(mut pruning) = condition.pruning().cloned() else { continue };
+        let Some(at) = place(&pruning) else { continue };
+        pruning.pool = Some(pool(&pruning));
+        others(&mut pruning);
+        let common = condition.setting.with_pruning(Some(pruning.clone()));
         match families.iter_mut().find(|family| family.common == common) {
             Some(family) => family.rows.push((at, row)),
-            None => families.push(Family { common, rows: vec![(at, row)] }),
+            None => families.push(Family { common, pruning, rows: vec![(at, row)] }),
         }
     }
     families.retain_mut(|family| {
@@ -80,43 +86,67 @@ fn along(
     if families.is_empty() {
         return String::new();
     }
-    // Only what differs between curves is in their names.
-    let methods: BTreeSet<&str> =
-        families.iter().map(|family| family.common.method.as_str()).collect();
-    let pools: BTreeSet<usize> = families.iter().map(|family| family.common.pool).collect();
-    let mut levels = references(run);
-    let mut lines = Vec::new();
-    for (index, family) in families.iter().enumerate() {
-        let Pruned { method, tokens, refine_layer, pool, switches, .. } = &family.common;
-        let mut name = format!("T={tokens}");
-        if methods.len() > 1 {
-            name = format!("{method} {name}");
-        }
-        if let Some(layer) = refine_layer {
-            let _ = write!(name, " K={layer}");
-        }
-        if pools.len() > 1 {
-            let _ = write!(name, " n={pool}");
-        }
-        if !switches.is_empty() {
-            let _ = write!(name, " {switches}");
-        }
-        if let Some(row) = stage1(&rows, &family.common) {
-            let of = if methods.len() > 1 { format!("{method} ") } else { String::new() };
-            levels.push((format!("{of}Stage 1 alone, T={tokens}"), row, Some(index)));
-        }
-        lines.push((name, family.rows.clone()));
-    }
+    let levels = references(run);
+    let (lines, levels) = named(&rows, families, levels);
     Curves { axis, doubling: false, lines, levels }.html(run)
 }
 
+type Lines<'a> = Vec<(String, Vec<(usize, &'a Row)>)>;
+type Levels<'a> = Vec<(String, &'a Row, Option<usize>)>;
+
+/// The curves under names in which only what differs between them is said, with their Stage 1 alone.
+fn named<'a>(
+    rows: &[(&Condition, &'a Row)],
+    families: Vec<Family<'a>>,
+    mut levels: Levels<'a>,
+) -> (Lines<'a>, Levels<'a>) {
+    let methods: BTreeSet<String> =
+        families.iter().map(|family| family.pruning.method.to_string()).collect();
+    let pools: BTreeSet<usize> = families.iter().map(|family| pool(&family.pruning)).collect();
+    let unpruned = rows.iter().find(|(condition, _)| condition.is_unpruned());
+    let base = unpruned.map(|(condition, _)| condition.setting.clone()).unwrap_or_default();
+    let mut lines = Vec::new();
+    for (index, family) in families.into_iter().enumerate() {
+        let pruning = &family.pruning;
+        let method = pruning.method.to_string();
+        let budget = budget(pruning);
+        let mut name = budget.clone();
+        if methods.len() > 1 {
+            name = format!("{method} {name}");
+        }
+        if let Some(layer) = pruning.refine_layer {
+            let _ = write!(name, " K={layer}");
+        }
+        if pools.len() > 1 {
+            let _ = write!(name, " n={}", pool(pruning));
+        }
+        let words = own_words(&family.common, &base);
+        if !words.is_empty() {
+            let _ = write!(name, " {words}");
+        }
+        if let Some(row) = stage1(rows, pruning) {
+            let of = if methods.len() > 1 { format!("{method} ") } else { String::new() };
+            levels.push((format!("{of}Stage 1 alone, {budget}"), row, Some(index)));
+        }
+        lines.push((name, family.rows));
+    }
+    (lines, levels)
+}
+
+fn budget(pruning: &PruningSpec) -> String {
+    match pruning.budget {
+        Budget::Tokens(tokens) => format!("T={tokens}"),
+        Budget::Share(share) => format!("keep={share}"),
+    }
+}
+
 /// The same method at the same budget without refinement.
-fn stage1<'a>(rows: &[(&Setting, &'a Row)], of: &Pruned) -> Option<&'a Row> {
-    let name = of.method.split(':').next().unwrap_or_default();
-    let wanted = format!("{name}{STAGE1}");
-    let own = |setting: &Setting| match setting {
-        Setting::Pruned(pruned) => pruned.method == wanted && pruned.tokens == of.tokens,
-        _ => false,
+fn stage1<'a>(rows: &[(&Condition, &'a Row)], of: &PruningSpec) -> Option<&'a Row> {
+    let wanted = format!("{}{STAGE1}", of.method.name());
+    let own = |condition: &Condition| {
+        condition.pruning().is_some_and(|pruning| {
+            pruning.method.to_string() == wanted && pruning.budget == of.budget
+        })
     };
-    rows.iter().find(|(setting, _)| own(setting)).map(|(_, row)| *row)
+    rows.iter().find(|(condition, _)| own(condition)).map(|(_, row)| *row)
 }

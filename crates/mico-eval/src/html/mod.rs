@@ -12,11 +12,11 @@ mod text;
 
 use std::fmt::Write as _;
 
+use crate::condition::Condition;
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::manifest::Manifest;
 use crate::record::RecordKey;
-use crate::setting::Setting;
 use crate::summary::{Column, Row, Summary, gather};
 use text::escape;
 
@@ -64,13 +64,13 @@ struct Told<'a> {
 
 impl Told<'_> {
     /// Rows of the summary with the settings they are of.
-    fn rows(&self) -> Vec<(&Setting, &Row)> {
+    fn rows(&self) -> Vec<(&Condition, &Row)> {
         let mut settings = self.manifest.settings.iter();
         let mut rows = Vec::new();
         // Rows stand in the order of settings; those of incomplete settings are missing.
         for row in &self.summary.rows {
-            let own = |setting: &&Setting| {
-                setting.tokens() == row.tokens && setting.label() == row.setting
+            let own = |setting: &&Condition| {
+                setting.tokens() == row.tokens && setting.label == row.setting
             };
             if let Some(setting) = settings.find(own) {
                 rows.push((setting, row));

@@ -75,7 +75,7 @@ fn chart(
     of: &impl Fn(&Row) -> Option<Estimate>,
 ) -> Chart {
     // Without its picture the model is cheap and knows nothing: no setting one could choose.
-    let blank = crate::setting::Setting::Blank.label();
+    let blank = crate::condition::BLANK;
     let rows = run.summary.rows.iter().filter(|row| row.setting != blank || row.tokens.is_some());
     let rows: Vec<(&Row, Estimate)> = rows.filter_map(|row| Some((row, of(row)?))).collect();
     let mut series: Vec<Series> = Vec::new();

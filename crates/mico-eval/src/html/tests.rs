@@ -16,7 +16,7 @@ use crate::shard::Shard;
 
 const ODD: &str = "<script>alert(\"x\")</script> 'q' \u{7}\u{202e}";
 
-fn run(settings: Vec<Setting>, tracks: &[&str]) -> Manifest {
+fn run(settings: Vec<Condition>, tracks: &[&str]) -> Manifest {
     let track = |name: &&str| TrackSpec {
         name: (*name).to_owned(),
         scoring: Scoring::Scenes { scorer: Scorer::Exact },
@@ -84,7 +84,7 @@ fn html(manifest: &Manifest, items: usize, most: usize) -> Report {
     report(&[chapter], most).unwrap()
 }
 
-fn methods() -> Vec<Setting> {
+fn methods() -> Vec<Condition> {
     let mut settings = vec![Setting::Unpruned, Setting::Blank];
     for tokens in [64, 32] {
         for method in ["mico", "random"] {

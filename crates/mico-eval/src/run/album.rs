@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use image::codecs::jpeg::JpegEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
 use mico_chart::overlay::{Clip, Pruned, shade, shade_frames};
-use mico_engine::{ImageOutcome, Outcome};
+use mico_engine::Outcome;
 use mico_util::files::write_atomic;
 use mico_vision::{RgbImage, Size};
 
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::item::Item;
 use crate::record::RecordKey;
-use crate::setting::Setting;
 
 /// The folder's name in a results folder.
 pub const PICTURES: &str = "pictures";
@@ -71,15 +71,14 @@ impl Album {
     }
 
     /// Whether a picture is to be kept; plain grey is none.
-    pub(super) fn wants(&self, item: &Item, setting: &Setting) -> bool {
-        item.position < self.most && *setting != Setting::Blank
+    pub(super) fn wants(&self, item: &Item, setting: &Condition) -> bool {
+        item.position < self.most && !setting.blank
     }
 
     /// Writes the picture of an answer: whole or not at all. Where nothing can be drawn, no file is
     /// written.
     pub(super) fn keep(&self, key: &RecordKey, shown: &[Frames], outcome: &Outcome) -> Result<()> {
-        let Some(jpeg) = sheet(&drawn(shown, &outcome.images)).and_then(|sheet| encode(&sheet))
-        else {
+        let Some(jpeg) = sheet(&drawn(shown, outcome)).and_then(|sheet| encode(&sheet)) else {
             return Ok(());
         };
         self.write(&format!("{key}.jpg"), &jpeg)
@@ -92,15 +91,15 @@ impl Album {
 }
 
 /// Each image and frame with what was dropped dimmed.
-fn drawn(shown: &[Frames], outcomes: &[ImageOutcome]) -> Vec<RgbImage> {
+fn drawn(shown: &[Frames], outcome: &Outcome) -> Vec<RgbImage> {
     let long = match shown {
         [Frames::Image(_)] => ALONE,
         _ => AMONG,
     };
     let mut pictures = Vec::new();
-    for (frames, outcome) in shown.iter().zip(outcomes) {
-        let ImageOutcome { layout, stage1, kept } = outcome;
-        let stage1 = stage1.as_deref();
+    for (frames, image) in shown.iter().zip(&outcome.images) {
+        let (stage1, kept) = (outcome.stage1_of(image), &outcome.kept_of(image));
+        let (layout, stage1) = (&*image.layout, stage1.as_deref());
         match frames {
             Frames::Image(image) => {
                 pictures.extend(shade(&Pruned { image, layout, stage1, kept }, long).ok());

@@ -2,22 +2,23 @@
 
 use std::sync::Arc;
 
+use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Error as EngineError, Generation, ImageInput, Message, Outcome, Part, Prompt, Request, Role,
-    Seen, Sink, Usage,
+    EncodedImage, EncodingKey, Engine, Error as EngineError, ErrorKind, Generation, ImageInput,
+    Message, Outcome, Part, Prompt, Request, Role, SessionOptions, Sink, Usage,
 };
 use mico_score::{Fields, Segment};
-use mico_select::schedule::DEFAULT_POOL;
+use mico_select::schedule::Budget;
 use mico_vision::layout::VisualLayout;
 use serde_json::Value;
 
+use super::Run;
 use super::album::Frames;
-use super::{Run, switched};
+use crate::condition::Condition;
 use crate::error::{Error, Result};
 use crate::item::{Item, Looking, Shown};
 use crate::journal::Journal;
 use crate::record::{Keys, Record, Spent, seed};
-use crate::setting::Setting;
 use crate::source::Source;
 
 /// How far the realised layer average may be from the budget: what rounding can cause.
@@ -47,7 +48,7 @@ impl Asking<'_> {
             if shown != Some(&item.visuals) {
                 (looks, shown) = (None, Some(&item.visuals));
             }
-            let looks = looks.get_or_insert_with(|| Looks::new(self.run, Vec::new()));
+            let looks = looks.get_or_insert_with(|| Looks::new(self.run, self.source, Vec::new()));
             looks.segments = segments;
             for setting in self.run.settings {
                 let key = self.keys.of(item, &prompt, setting);
@@ -82,7 +83,7 @@ impl Asking<'_> {
     fn ask(
         &self,
         item: &Item,
-        setting: &Setting,
+        setting: &Condition,
         looks: &mut Looks<'_>,
         record: &mut Record,
     ) -> Result<()> {
@@ -122,101 +123,148 @@ pub(crate) fn missing_it(usage: &Usage, tokens: usize) -> String {
 
 /// Whether an error is the item's own, so that the others can still be asked.
 fn item_fault(error: &EngineError) -> bool {
-    matches!(
+    let own = matches!(
         error,
         EngineError::Image { .. }
             | EngineError::Unfit { .. }
             | EngineError::TooLong { .. }
-            | EngineError::Refused { .. }
             | EngineError::SpecialInText { .. }
             | EngineError::NotFinite { .. }
-    )
+    );
+    own || error.kind() == ErrorKind::Refused
 }
 
-/// What the vision side saw of the pictures last shown: for requests that prune, for those that do
-/// not, and of grey in their place.
+/// The pictures last shown as the vision side encoded them, once for each way of encoding that a setting
+/// asked for.
 pub(crate) struct Looks<'a> {
     run: &'a Run<'a>,
+    source: &'a dyn Source,
     pub(crate) segments: Vec<Segment>,
-    seen: [Option<Vec<Vec<ImageInput>>>; 3],
+    encoded: Vec<Encoded>,
+}
+
+/// The pictures of an item, encoded; one list for each of its visuals.
+struct Encoded {
+    key: EncodingKey,
+    blank: bool,
+    visuals: Vec<Vec<ImageInput>>,
 }
 
 impl<'a> Looks<'a> {
-    pub(crate) fn new(run: &'a Run<'a>, segments: Vec<Segment>) -> Self {
-        Self { run, segments, seen: [None, None, None] }
+    pub(crate) fn new(run: &'a Run<'a>, source: &'a dyn Source, segments: Vec<Segment>) -> Self {
+        Self { run, source, segments, encoded: Vec::new() }
+    }
+
+    fn engine(&self) -> &'a Engine {
+        self.run.engine
+    }
+
+    /// What the engine is asked under. Chance draws anew for each picture.
+    fn options(&self, item: &Item, condition: &Condition) -> Result<SessionOptions, EngineError> {
+        let mut options = condition.setting.seeded(seed(&item.cluster)).options()?;
+        if let Some(limits) = self.source.limits() {
+            options.limits = limits;
+        }
+        Ok(options)
     }
 
     /// Why a setting cannot be run on an item; `None` if it can.
-    pub(super) fn refusal(&mut self, item: &Item, setting: &Setting) -> Result<Option<String>> {
-        let engine = self.run.engine;
-        engine.family().check_switches(&switched(*engine.switches(), setting.switches())?)?;
-        let layouts = self.layouts(item).unwrap_or_default();
+    pub(super) fn refusal(&mut self, item: &Item, condition: &Condition) -> Result<Option<String>> {
+        let engine = self.engine();
+        let options = self.options(item, condition)?;
+        engine.check(&options)?;
+        let layouts = self.layouts_under(item, &options, false).unwrap_or_default();
         let layouts: Vec<&VisualLayout> = layouts.iter().collect();
-        match engine.plan(&setting.pruning(0)?, &layouts) {
+        match engine.plan(&options, &layouts) {
             Ok(_) => {}
-            Err(error @ EngineError::Refused { .. }) => return Ok(Some(error.to_string())),
+            Err(error) if error.kind() == ErrorKind::Refused => return Ok(Some(error.to_string())),
             Err(error) => return Err(error.into()),
         }
-        let Setting::Pruned(pruned) = setting else { return Ok(None) };
-        if pruned.authors || pruned.refine_layer.is_none() && pruned.pool == DEFAULT_POOL {
+        let (Some(pruning), Some(tokens)) = (condition.pruning(), condition.tokens()) else {
+            return Ok(None);
+        };
+        if pruning.authors || pruning.refine_layer.is_none() && pruning.pool.is_none() {
             return Ok(None);
         }
         // A block or pool of the caller's may spend more than the budget on the pool alone.
-        let Ok(outcome) = self.ask(item, setting, 1, &mut ())? else { return Ok(None) };
-        let (usage, tokens) = (outcome.answer.usage, pruned.tokens);
+        let Ok(outcome) = self.ask(item, condition, 1, &mut ())? else { return Ok(None) };
+        let usage = outcome.usage;
         Ok((missed(&usage, tokens) >= ROUNDING).then(|| missing_it(&usage, tokens)))
     }
 
-    /// The layouts that a pruning request would have.
+    /// The layouts that an item's pictures have in requests that prune.
     pub(crate) fn layouts(&mut self, item: &Item) -> Result<Vec<VisualLayout>, String> {
-        let seen = self.seen(item, true, false).map_err(|error| match error {
+        let base = Condition::unpruned(self.run.base);
+        let mut options = self.options(item, &base).map_err(|error| error.to_string())?;
+        options.pruning = Pruning::mico(Budget::Tokens(1));
+        self.layouts_under(item, &options, false)
+    }
+
+    fn layouts_under(
+        &mut self,
+        item: &Item,
+        options: &SessionOptions,
+        blank: bool,
+    ) -> Result<Vec<VisualLayout>, String> {
+        let encoded = self.encoded(item, options, blank).map_err(|error| match error {
             Fault::Item(reason) => reason,
             Fault::Engine(error) => error.to_string(),
         })?;
-        let layouts = seen.iter().flatten().filter_map(|input| match input {
-            ImageInput::Seen(seen) => Some(seen.layout().clone()),
+        let layouts = encoded.iter().flatten().filter_map(|input| match input {
+            ImageInput::Features(image) => Some(image.layout().clone()),
             _ => None,
         });
         Ok(layouts.collect())
     }
 
-    fn seen(
+    fn encoded(
         &mut self,
         item: &Item,
-        prunes: bool,
+        options: &SessionOptions,
         blank: bool,
     ) -> Result<&[Vec<ImageInput>], Fault> {
-        let slot = if blank { 2 } else { usize::from(prunes) };
-        if self.seen[slot].is_none() {
-            let engine = self.run.engine;
-            let looking =
-                Looking { video: self.run.video, takes_video: engine.takes_video(), blank };
-            let see = |input: &ImageInput| engine.see(input, prunes).map(ImageInput::Seen);
-            let mut all = Vec::with_capacity(item.visuals.len());
-            for visual in &item.visuals {
-                let inputs = visual.inputs(&looking).map_err(Fault::Item)?;
-                let seen: std::result::Result<Vec<_>, EngineError> =
-                    inputs.iter().map(see).collect();
-                all.push(seen.map_err(Fault::Engine)?);
+        let engine = self.engine();
+        let key = engine.encoding_key(options);
+        let known = self.encoded.iter().position(|one| one.key == key && one.blank == blank);
+        let place = match known {
+            Some(place) => place,
+            None => {
+                let looking =
+                    Looking { video: self.run.video, takes_video: engine.takes_video(), blank };
+                let encode = |input: &ImageInput| {
+                    engine.encode_image(input, options, &mut ()).map(ImageInput::Features)
+                };
+                let mut visuals = Vec::with_capacity(item.visuals.len());
+                for visual in &item.visuals {
+                    let inputs = visual.inputs(&looking).map_err(Fault::Item)?;
+                    let encoded: Result<Vec<_>, EngineError> = inputs.iter().map(encode).collect();
+                    visuals.push(encoded.map_err(Fault::Engine)?);
+                }
+                self.encoded.push(Encoded { key, blank, visuals });
+                self.encoded.len() - 1
             }
-            self.seen[slot] = Some(all);
-        }
-        Ok(self.seen[slot].as_deref().unwrap_or_default())
+        };
+        Ok(&self.encoded[place].visuals)
     }
 
     /// The request of an item; what stands in its way otherwise.
-    fn request(&mut self, item: &Item, setting: &Setting, most: usize) -> Result<Request, Fault> {
-        let pruning = setting.pruning(seed(&item.cluster));
-        let pruning = pruning.map_err(|error| Fault::Item(error.to_string()))?;
+    fn request(
+        &mut self,
+        item: &Item,
+        condition: &Condition,
+        most: usize,
+    ) -> Result<Request, Fault> {
+        let options = self.options(item, condition);
+        let options = options.map_err(|error| Fault::Item(error.to_string()))?;
         let segments = self.segments.clone();
-        let seen = self.seen(item, pruning.pruner.prunes(), *setting == Setting::Blank)?;
+        let encoded = self.encoded(item, &options, condition.blank)?;
         let (mut parts, mut images) = (Vec::new(), Vec::new());
         for segment in segments {
             match segment {
                 Segment::Text(text) => parts.push(Part::Text(text)),
                 Segment::Image(number) => {
-                    let inputs = seen.get(number).ok_or_else(|| {
-                        let (number, there) = (number + 1, seen.len());
+                    let inputs = encoded.get(number).ok_or_else(|| {
+                        let (number, there) = (number + 1, encoded.len());
                         Fault::Item(format!("the prompt names image {number}, there are {there}"))
                     })?;
                     parts.extend(inputs.iter().map(|_| Part::Image));
@@ -225,23 +273,21 @@ impl<'a> Looks<'a> {
             }
         }
         let message = Message { role: Role::User, parts };
-        let mut request = Request::new(images, Prompt::Messages(vec![message]));
-        request.turn.generation = Generation::greedy(most);
-        request.pruning = pruning;
-        Ok(request)
+        let request = Request::new(images, Prompt::Messages(vec![message]));
+        Ok(request.with(options).generating(Generation::greedy(most)))
     }
 
     /// Asks; an item that cannot be asked says why, anything else ends the run.
     pub(crate) fn ask(
         &mut self,
         item: &Item,
-        setting: &Setting,
+        condition: &Condition,
         most: usize,
         sink: &mut dyn Sink,
     ) -> Result<std::result::Result<Outcome, String>> {
-        let engine = self.run.engine;
+        let engine = self.engine();
         let asked = self
-            .request(item, setting, most)
+            .request(item, condition, most)
             .and_then(|request| engine.run(&request, sink).map_err(Fault::Engine));
         match asked {
             Ok(outcome) => Ok(Ok(outcome)),
@@ -279,15 +325,17 @@ impl<'a> Looks<'a> {
 
     /// Width and height of what the model saw, where answers may be in its pixels.
     fn model_input(&self) -> Option<Value> {
-        let seen = self.seen.iter().flatten().next()?;
-        let [ImageInput::Seen(seen)] = seen.first()?.as_slice() else { return None };
+        let encoded = self.encoded.first()?;
+        let [ImageInput::Features(seen)] = encoded.visuals.first()?.as_slice() else {
+            return None;
+        };
         let size = model_input(self.run, seen)?;
         Some(Value::from(size.to_vec()))
     }
 }
 
 /// Width and height of the resized picture, for families whose boxes are in its pixels.
-fn model_input(run: &Run<'_>, seen: &Seen) -> Option<[u32; 2]> {
+fn model_input(run: &Run<'_>, seen: &EncodedImage) -> Option<[u32; 2]> {
     let size_of = run.engine.family().evaluation.model_input?;
     let size = size_of(run.engine.model().config(), seen.layout())?;
     Some([size.width, size.height])

@@ -7,7 +7,7 @@ mod memory;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mico_engine::{Engine, Switches};
+use mico_engine::{Engine, Setting};
 use mico_video::VideoOptions;
 use rayon::prelude::*;
 
@@ -16,12 +16,12 @@ pub(crate) use ask::{Asking, Looks, MODEL_INPUT, ROUNDING, missed, missing_it};
 use batches::Batches;
 use memory::Watch;
 
+use crate::condition::Condition;
 use crate::error::Result;
 use crate::item::{Damaged, Item};
 use crate::journal::Journal;
 use crate::manifest::{Asked, Refused};
 use crate::record::Keys;
-use crate::setting::Setting;
 use crate::shard::Shard;
 use crate::source::Source;
 
@@ -38,8 +38,10 @@ pub struct Run<'a> {
     pub model: &'a str,
     /// The items.
     pub sources: &'a [&'a dyn Source],
+    /// Switches, limits and prompt style of the whole run; a source may have limits of its own.
+    pub base: &'a Setting,
     /// How they are run.
-    pub settings: &'a [Setting],
+    pub settings: &'a [Condition],
     /// Which part of the items.
     pub shard: Shard,
     /// Which frames of a video.
@@ -96,12 +98,12 @@ impl Run<'_> {
     }
 
     /// Takes out the settings that the engine refuses for the first picture of each source.
-    pub fn sift(&self) -> Result<(Vec<Setting>, Vec<Refused>)> {
+    pub fn sift(&self) -> Result<(Vec<Condition>, Vec<Refused>)> {
         let mut kept = self.settings.to_vec();
         let mut refused = Vec::new();
         for source in self.sources {
             let Some(Ok(item)) = source.items()?.find(Result::is_ok) else { continue };
-            let mut looks = Looks::new(self, source.prompt(&item)?);
+            let mut looks = Looks::new(self, *source, source.prompt(&item)?);
             if looks.layouts(&item).is_err() {
                 continue;
             }
@@ -110,7 +112,7 @@ impl Run<'_> {
                 match looks.refusal(&item, &setting)? {
                     None => still.push(setting),
                     Some(reason) => refused.push(Refused {
-                        setting: setting.label(),
+                        setting: setting.label.clone(),
                         budget: setting.tokens(),
                         reason,
                     }),
@@ -160,48 +162,4 @@ pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<
         finished.dropped.push(source.dropped());
     }
     Ok(finished)
-}
-
-/// A run with the engine's switches set as each setting wants them, and its limits as each source does.
-pub fn run_switched<'s>(
-    engine: &mut Engine,
-    sources: &[&'s dyn Source],
-    settings: &[Setting],
-    run: impl for<'e> Fn(&'e Engine, &'e [&'s dyn Source], &'e [Setting]) -> Result<Finished>,
-) -> Result<Finished> {
-    let (switches, limits) = (*engine.switches(), engine.limits());
-    let mut groups: Vec<(&str, Vec<Setting>)> = Vec::new();
-    for setting in settings {
-        match groups.iter_mut().find(|(switches, _)| *switches == setting.switches()) {
-            Some((_, group)) => group.push(setting.clone()),
-            None => groups.push((setting.switches(), vec![setting.clone()])),
-        }
-    }
-    let mut finished = Finished::default();
-    for (at, (pairs, group)) in groups.iter().enumerate() {
-        engine.set_switches(switched(switches, pairs)?)?;
-        for alike in sources.chunk_by(|one, other| one.limits() == other.limits()) {
-            engine.set_limits(alike[0].limits().unwrap_or(limits))?;
-            let met = run(engine, alike, group)?;
-            // Every group of settings meets the same rows.
-            if at == 0 {
-                finished.damaged.extend(met.damaged);
-                finished.dropped.extend(met.dropped);
-                finished.items.extend(met.items);
-            }
-        }
-        engine.set_limits(limits)?;
-    }
-    engine.set_switches(switches)?;
-    Ok(finished)
-}
-
-/// `base` with some switches set otherwise.
-pub fn switched(base: Switches, pairs: &str) -> Result<Switches> {
-    let mut switches = base;
-    for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        switches.set(name, value)?;
-    }
-    Ok(switches)
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{Draws, Estimate};
-use crate::setting::Setting;
+use crate::condition::Condition;
 use crate::stats::mcnemar;
 
 /// Two settings on the items of one track.
@@ -48,7 +48,7 @@ pub(crate) fn verdict(difference: Estimate, first: &str, second: &str) -> String
 }
 
 /// Every pair of settings with the same budget.
-pub(super) fn pairs(draws: &Draws<'_>, complete: &[(usize, &Setting)]) -> Vec<Comparison> {
+pub(super) fn pairs(draws: &Draws<'_>, complete: &[(usize, &Condition)]) -> Vec<Comparison> {
     let mut all = Vec::new();
     for (first, (_, one)) in complete.iter().enumerate() {
         for (second, (_, other)) in complete.iter().enumerate().skip(first + 1) {
@@ -64,8 +64,8 @@ pub(super) fn pairs(draws: &Draws<'_>, complete: &[(usize, &Setting)]) -> Vec<Co
                 .estimate(|values| Some(draws.acc(&values[first])? - draws.acc(&values[second])?));
             all.push(Comparison {
                 tokens,
-                first: one.label(),
-                second: other.label(),
+                first: one.label.clone(),
+                second: other.label.clone(),
                 difference,
                 only,
                 p_value: mcnemar(only[0], only[1]),

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 
 use super::{Column, Estimate, Judged, Row, TrackScore};
 use crate::acc::Mean;
+use crate::condition::Condition;
 use crate::scoring::Values;
-use crate::setting::Setting;
 use crate::stats::{RESAMPLES, Resamples, wilson};
 
 /// All values of a run, on its items and on every draw of them.
@@ -25,7 +25,7 @@ pub(super) struct Draws<'a> {
 }
 
 impl<'a> Draws<'a> {
-    pub(super) fn new(columns: &'a [Column], complete: &[(usize, &Setting)]) -> Self {
+    pub(super) fn new(columns: &'a [Column], complete: &[(usize, &Condition)]) -> Self {
         let settings: Vec<usize> = complete.iter().map(|(at, _)| *at).collect();
         let values: Vec<Vec<Values>> = settings
             .iter()
@@ -57,7 +57,7 @@ impl<'a> Draws<'a> {
             added(&values, &weights.collect::<Vec<Vec<u32>>>())
         });
         let drawn = drawn.collect();
-        let unpruned = complete.iter().position(|(_, setting)| **setting == Setting::Unpruned);
+        let unpruned = complete.iter().position(|(_, setting)| setting.is_unpruned());
         let mean = Mean::of(columns.iter().map(|column| &column.spec));
         Self { columns, settings, values, own, drawn, mean, unpruned }
     }
@@ -107,7 +107,7 @@ impl<'a> Draws<'a> {
         self.mean.acc(values)
     }
 
-    pub(super) fn row(&self, row: usize, setting: &Setting) -> Row {
+    pub(super) fn row(&self, row: usize, setting: &Condition) -> Row {
         let acc = self.estimate(|values| self.acc(&values[row]));
         let rel = self.unpruned.and_then(|unpruned| {
             self.estimate(|values| {
@@ -122,15 +122,12 @@ impl<'a> Draws<'a> {
         let count = asked.clone().count().max(1) as f64;
         let mean =
             |of: fn(&Judged) -> f64| asked.clone().map(|judged| of(judged)).sum::<f64>() / count;
-        let (refine_layer, pool) = match setting {
-            Setting::Pruned(pruned) => (pruned.refine_layer, Some(pruned.pool)),
-            _ => (None, None),
-        };
+        let refine_layer = setting.pruning().and_then(|pruning| pruning.refine_layer);
         Row {
-            setting: setting.label(),
+            setting: setting.label.clone(),
             tokens: setting.tokens(),
             refine_layer,
-            pool,
+            pool: setting.pool(),
             layer_average: mean(|judged| judged.record.layer_average),
             seconds: mean(|judged| {
                 let spent = judged.record.seconds;

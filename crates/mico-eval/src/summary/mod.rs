@@ -10,11 +10,11 @@ mod paper;
 use mico_score::Track;
 use serde::Serialize;
 
+use crate::condition::UNPRUNED;
 use crate::error::Result;
 use crate::item::Damaged;
 use crate::journal::Journal;
 use crate::manifest::{Manifest, Refused};
-use crate::setting::Setting;
 use crate::shard::Shard;
 use crate::stats::interval;
 pub use columns::gather;
@@ -161,7 +161,7 @@ impl Summary {
             match lacking {
                 None => complete.push((at, setting)),
                 Some(column) => incomplete.push(Incomplete {
-                    setting: setting.label(),
+                    setting: setting.label.clone(),
                     tokens: setting.tokens(),
                     track: column.spec.name.clone(),
                     answered: column.answered(at),
@@ -199,7 +199,7 @@ impl Summary {
 
     /// The row of the unpruned model.
     pub fn unpruned(&self) -> Option<&Row> {
-        self.rows.iter().find(|row| row.setting == Setting::Unpruned.label())
+        self.rows.iter().find(|row| row.setting == UNPRUNED)
     }
 }
 

@@ -5,11 +5,13 @@ mod ready;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use mico_select::schedule::DEFAULT_POOL;
+use mico_engine::Setting;
+use mico_engine::pruner::{MethodSpec, PruningSpec};
+use mico_select::schedule::Budget;
 use serde::Deserialize;
 
+use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::setting::{Pruned, Setting};
 
 pub use ready::READY;
 use ready::ready;
@@ -129,78 +131,93 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// Every setting, each once; `all` are the model's blocks that can be refined after.
-    pub fn settings(&self, all: &[usize]) -> Vec<Setting> {
-        let mut settings = Vec::new();
+    /// Every condition, each once; `all` are the model's blocks that can be refined after, and `base` is
+    /// what the run says of switches, limits and prompt style.
+    pub fn conditions(&self, all: &[usize], base: &Setting) -> Result<Vec<Condition>> {
+        let mut conditions = Vec::new();
         if self.unpruned {
-            settings.push(Setting::Unpruned);
+            conditions.push(Condition::unpruned(base));
         }
         if self.blank {
-            settings.push(Setting::Blank);
+            conditions.push(Condition::blank(base));
         }
         for entry in &self.entries {
-            for setting in entry.settings(&self.budgets, all) {
-                let setting = Setting::Pruned(setting);
-                if !settings.iter().any(|known: &Setting| known.key() == setting.key()) {
-                    settings.push(setting);
+            for condition in entry.conditions(&self.budgets, all, base)? {
+                if !conditions.iter().any(|known: &Condition| known.key() == condition.key()) {
+                    conditions.push(condition);
                 }
             }
         }
-        settings
+        Ok(conditions)
     }
 }
 
 impl Entry {
-    fn settings(&self, budgets: &[usize], all: &[usize]) -> Vec<Pruned> {
+    /// The product of everything listed.
+    fn conditions(
+        &self,
+        budgets: &[usize],
+        all: &[usize],
+        base: &Setting,
+    ) -> Result<Vec<Condition>> {
         let budgets = if self.budgets.is_empty() { budgets } else { &self.budgets };
         let layers: Vec<Option<usize>> = match &self.refine_layers {
             None => vec![None],
             Some(Layers::These(layers)) => layers.iter().copied().map(Some).collect(),
             Some(Layers::Word(_)) => all.iter().copied().map(Some).collect(),
         };
-        let pools = if self.pools.is_empty() { &[DEFAULT_POOL][..] } else { &self.pools };
-        let plain = [String::new()];
-        let switches = if self.switches.is_empty() { &plain[..] } else { &self.switches };
-        let mut settings = Vec::new();
+        let pools: Vec<Option<usize>> = match self.pools.as_slice() {
+            [] => vec![None],
+            pools => pools.iter().copied().map(Some).collect(),
+        };
+        let mut conditions = Vec::new();
         for &tokens in budgets {
             for method in self.method.iter().chain(&self.methods) {
+                let method = method.parse::<MethodSpec>().map_err(mico_engine::Error::from)?;
+                let mut pruning = PruningSpec::new(method, Budget::Tokens(tokens));
+                pruning.authors = self.authors;
                 for &refine_layer in &layers {
-                    for &pool in pools {
-                        for switches in switches {
-                            settings.push(Pruned {
-                                label: None,
-                                method: method.clone(),
-                                tokens,
-                                refine_layer,
-                                pool,
-                                authors: self.authors,
-                                switches: switches.clone(),
-                            });
-                        }
+                    for &pool in &pools {
+                        (pruning.refine_layer, pruning.pool) = (refine_layer, pool);
+                        let setting = base.with_pruning(Some(pruning.clone()));
+                        conditions.extend(self.switched(&setting, base, layers.len())?);
                     }
                 }
             }
         }
-        for setting in &mut settings {
-            setting.label = self.labelled(setting, layers.len());
-        }
-        settings
+        Ok(conditions)
+    }
+
+    /// A setting under each of the entry's switches.
+    fn switched(&self, setting: &Setting, base: &Setting, layers: usize) -> Result<Vec<Condition>> {
+        let plain = [String::new()];
+        let switches = if self.switches.is_empty() { &plain[..] } else { &self.switches };
+        let condition = |words: &String| {
+            let mut setting = setting.clone();
+            setting.switches.set_all(words)?;
+            let mut condition = Condition::of(setting, base);
+            if let Some(label) = self.labelled(&condition, layers, words) {
+                condition.label = label;
+            }
+            Ok(condition)
+        };
+        switches.iter().map(condition).collect()
     }
 
     /// The label with whatever differs between this entry's settings.
-    fn labelled(&self, setting: &Pruned, layers: usize) -> Option<String> {
-        let mut label = self.label.clone()?;
+    fn labelled(&self, condition: &Condition, layers: usize, switches: &str) -> Option<String> {
+        let (mut label, pruning) = (self.label.clone()?, condition.pruning()?);
         if self.methods.len() > 1 {
-            let _ = write!(label, " {}", setting.method);
+            let _ = write!(label, " {}", pruning.method);
         }
-        if let (Some(layer), true) = (setting.refine_layer, layers > 1) {
+        if let (Some(layer), true) = (pruning.refine_layer, layers > 1) {
             let _ = write!(label, " K={layer}");
         }
-        if self.pools.len() > 1 {
-            let _ = write!(label, " n={}", setting.pool);
+        if let (Some(pool), true) = (pruning.pool, self.pools.len() > 1) {
+            let _ = write!(label, " n={pool}");
         }
         if self.switches.len() > 1 {
-            let _ = write!(label, " {}", setting.switches);
+            let _ = write!(label, " {switches}");
         }
         Some(label)
     }
@@ -246,9 +263,9 @@ mod tests {
             budgets = [16]
         "#;
         let sweep = Sweep::parse("t", text).unwrap();
-        let settings = sweep.settings(&[1, 2, 3]);
+        let settings = sweep.conditions(&[1, 2, 3], &Setting::default()).unwrap();
         assert_eq!(settings.len(), 1 + 2 * 3 * 2 + 2 * 2 + 1);
-        assert_eq!(settings[1].label(), "MiCo K=1 n=2");
+        assert_eq!(settings[1].label, "MiCo K=1 n=2");
         assert_eq!(settings.last().unwrap().tokens(), Some(16));
     }
 

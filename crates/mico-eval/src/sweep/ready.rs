@@ -19,16 +19,16 @@ pub(super) fn ready(name: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::sweep::Sweep;
+    use mico_engine::Setting;
 
     #[test]
     fn every_one_can_be_read_and_built() {
         for (name, text) in READY {
             let sweep = Sweep::parse(name, text).unwrap();
-            let settings = sweep.settings(&[1, 2, 3]);
+            let settings = sweep.conditions(&[1, 2, 3], &Setting::default()).unwrap();
             for setting in &settings {
-                setting
-                    .pruning(0)
-                    .unwrap_or_else(|error| panic!("{name} {}: {error}", setting.label()));
+                let options = setting.setting.options();
+                options.unwrap_or_else(|error| panic!("{name} {}: {error}", setting.label));
             }
             assert!(settings.len() > 4, "{name}");
         }
@@ -37,8 +37,8 @@ mod tests {
     #[test]
     fn the_component_table_has_its_thirteen_settings() {
         let sweep = Sweep::open("components").unwrap();
-        let labels: Vec<String> =
-            sweep.settings(&[]).iter().skip(1).map(super::super::Setting::label).collect();
+        let conditions = sweep.conditions(&[], &Setting::default()).unwrap();
+        let labels: Vec<String> = conditions.into_iter().skip(1).map(|each| each.label).collect();
         assert_eq!(labels.len(), 13);
         let mut distinct = labels.clone();
         distinct.sort();
