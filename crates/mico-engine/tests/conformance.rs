@@ -5,35 +5,18 @@
 mod support;
 
 use mico_engine::flops::Planned;
-use mico_engine::pruner::{Count, PRUNERS, Plan, Pruning, by_name};
-use mico_engine::{Engine, Outcome, Prompt, Request, Switch, SwitchValue, Switches, TurnRequest};
+use mico_engine::pruner::{Count, PRUNERS, Pruning, by_name};
+use mico_engine::{CutOutcome, Engine, Observe, Outcome, Request, SessionOptions, Switches};
 use mico_select::schedule::Budget;
 use mico_select::{Settings, split_budget};
 use mico_vision::layout::VisualLayout;
-use support::{Case, bits, lengths, weights};
+use support::{Case, later, logits, stage2, weights};
 
 /// Packings to try: `auto` is a family's own.
 const PACKINGS: [&str; 2] = [
     "next_packing=spatial,video_newline=none,position_mode=compact",
     "next_packing=spatial_unpad,video_newline=grid",
 ];
-
-/// Those of the switches that the engine's family knows.
-fn known(engine: &Engine, switches: &str) -> Switches {
-    let all: Switches = switches.parse().unwrap();
-    let mut known = Switches::default();
-    for SwitchValue { name, value, .. } in all.iter() {
-        let switch = Switch::find(name).unwrap();
-        if switch.is_common || engine.family().switches.iter().any(|own| own.name == name) {
-            known.set(name, value).unwrap();
-        }
-    }
-    known
-}
-
-fn logits(outcome: &Outcome) -> Vec<u32> {
-    bits(outcome.dump.as_ref().unwrap().get("first_logits").unwrap())
-}
 
 /// Two requests of a case: one image or video, and the most that come together.
 fn requests(case: &Case) -> Vec<Request> {
@@ -47,8 +30,9 @@ fn requests(case: &Case) -> Vec<Request> {
 }
 
 fn pruned(request: &Request, method: &str, budget: Budget) -> Request {
-    let pruner = by_name(method, Settings::default()).unwrap();
-    Request { pruning: Pruning::new(pruner, budget), ..request.clone() }
+    let mut request = request.clone();
+    request.options.pruning = Pruning::new(by_name(method, Settings::default()).unwrap(), budget);
+    request
 }
 
 /// Visual tokens of the unit a budget is for.
@@ -62,8 +46,7 @@ fn keeping_everything_is_bit_identical_to_not_pruning() {
     for &name in weights() {
         let mut case = Case::load(name);
         for packing in PACKINGS {
-            let switches = known(&case.engine, packing);
-            case.engine.set_switches(switches).unwrap();
+            case.options.switches = packing.parse::<Switches>().unwrap();
             for mut request in requests(&case) {
                 request.turn.generation.max_new_tokens = 3;
                 let plain = case.run(&request);
@@ -73,17 +56,16 @@ fn keeping_everything_is_bit_identical_to_not_pruning() {
                         [Budget::Tokens(all), Budget::Tokens(10 * all), Budget::Share(1.0)]
                     {
                         let mut other = pruned(&request, method.name, budget);
-                        for dump in [true, false] {
-                            other.turn.dump = dump;
+                        for observe in [Observe::TENSORS, Observe::default()] {
+                            other.turn.observe = observe;
                             let outcome = case.run(&other);
                             let what = format!("{name} {packing} {} {budget:?}", method.name);
-                            if dump {
+                            if observe.tensors {
                                 assert_eq!(logits(&plain), logits(&outcome), "{what}");
                             }
-                            let (a, b) = (&plain.trace, &outcome.trace);
-                            assert_eq!(a.generated_ids, b.generated_ids, "{what}");
-                            assert_eq!(a.cache_lengths, b.cache_lengths, "{what}");
-                            assert_eq!(a.layer_average, b.layer_average, "{what}");
+                            assert_eq!(plain.answer, outcome.answer, "{what}");
+                            assert_eq!(plain.cache_lengths, outcome.cache_lengths, "{what}");
+                            assert_eq!(plain.usage, outcome.usage, "{what}");
                         }
                     }
                 }
@@ -124,19 +106,18 @@ fn check_refusal(case: &Case, method: &str, error: &str) {
 fn check_before_decoder(
     case: &Case,
     outcome: &Outcome,
-    pruning: &Pruning,
-    plan: &Plan,
+    options: &SessionOptions,
     tokens: usize,
 ) -> usize {
-    let (engine, pruner) = (&case.engine, &pruning.pruner);
+    let (engine, pruner) = (&case.engine, &options.pruning.pruner);
     let method = pruner.name();
     let what = format!("{} {method} T={tokens}", case.name);
     let family = engine.model().config().family;
     let per_frame = engine.schedule().per_frame;
     let mut entered = 0;
     for (index, image) in outcome.images.iter().enumerate() {
-        let kept = image.stage1.as_ref().map_or(image.layout.len(), Vec::len);
-        if let Some(stage1) = &plan.stage1 {
+        let kept = outcome.stage1_of(image).map_or(image.layout.len(), |kept| kept.len());
+        if let Some(stage1) = &outcome.plan.stage1 {
             match pruner.leaves(&image.layout, &stage1.shares[index], family).unwrap() {
                 Count::Exactly(count) => assert_eq!(kept, count, "{what}"),
                 Count::AtMost(count) => assert!(kept <= count && kept > 0, "{what}"),
@@ -163,11 +144,24 @@ fn check_before_decoder(
     entered
 }
 
+/// The document of a run says what its outcome says: several cuts by themselves, one as Stage 2.
+fn check_document(outcome: &Outcome, what: &str) {
+    let document = outcome.trace().unwrap();
+    assert_eq!(document.stage1, outcome.stage1.as_ref(), "{what}");
+    assert_eq!(document.stage2.map(|last| last.kept), stage2(outcome), "{what}");
+    let several = if outcome.cuts.len() > 1 { outcome.cuts.as_slice() } else { &[] };
+    assert_eq!(document.cuts, several, "{what}");
+    assert_eq!(document.generated_ids, outcome.answer.ids, "{what}");
+    if let Some(last) = outcome.cuts.last() {
+        assert_eq!(document.model.refine_layer, last.block, "{what}");
+    }
+}
+
 /// Counts, order, caches and averages of one pruned run; whether it was run.
 fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: bool) -> bool {
     let what = format!("{} {method} T={tokens} authors={authors}", case.name);
     let mut request = pruned(request, method, Budget::Tokens(tokens));
-    request.pruning.authors = authors;
+    request.options.pruning.authors = authors;
     let engine = &case.engine;
     let outcome = match engine.run(&request, &mut ()) {
         Ok(outcome) => outcome,
@@ -176,36 +170,35 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
             return false;
         }
     };
-    let trace = &outcome.trace;
-    let layouts: Vec<&VisualLayout> = outcome.images.iter().map(|image| &image.layout).collect();
-    let plan = engine.plan(&request.pruning, &layouts).unwrap();
-    let pruner = &request.pruning.pruner;
+    let layouts: Vec<&VisualLayout> = outcome.images.iter().map(|i| i.layout.as_ref()).collect();
+    let (plan, usage, model) = (&outcome.plan, &outcome.usage, &outcome.model);
+    assert_eq!(*plan, engine.plan(&request.options, &layouts).unwrap(), "{what}");
+    let pruner = &request.options.pruning.pruner;
     let per_frame = engine.schedule().per_frame;
-    let entered = check_before_decoder(case, &outcome, &request.pruning, &plan, tokens);
+    let entered = check_before_decoder(case, &outcome, &request.options, tokens);
+    check_document(&outcome, &what);
     let ascending = |kept: &[usize]| kept.windows(2).all(|pair| pair[0] < pair[1]);
-    assert_eq!(trace.stage1.is_some(), plan.stage1.is_some(), "{what}");
-    let mut before: Vec<usize> = (0..trace.visual_tokens).collect();
-    if let Some(stage1) = &trace.stage1 {
+    assert_eq!(outcome.stage1.is_some(), plan.stage1.is_some(), "{what}");
+    assert_eq!(usage.visual_tokens_entered, entered, "{what}");
+    let mut before: Vec<usize> = (0..usage.visual_tokens).collect();
+    if let Some(stage1) = &outcome.stage1 {
         assert_eq!(stage1.kept.len(), entered, "{what}");
         assert!(ascending(&stage1.kept), "{what}");
-        assert!(stage1.kept.iter().all(|&token| token < trace.visual_tokens), "{what}");
+        assert!(stage1.kept.iter().all(|&token| token < usage.visual_tokens), "{what}");
         before.clone_from(&stage1.kept);
     }
     // Each cut leaves what the plan says, of what was there.
-    let cuts: Vec<(usize, Vec<usize>)> = match trace.cuts.as_slice() {
-        [] => trace.stage2.iter().map(|s| (trace.model.refine_layer, s.kept.clone())).collect(),
-        cuts => cuts.iter().map(|cut| (cut.block, cut.kept.clone())).collect(),
-    };
-    assert_eq!(cuts.len(), plan.cuts.len(), "{what}");
+    assert_eq!(outcome.cuts.len(), plan.cuts.len(), "{what}");
     let mut visual = Vec::new();
-    for ((block, kept), planned) in cuts.iter().zip(&plan.cuts) {
+    for (CutOutcome { block, kept, .. }, planned) in outcome.cuts.iter().zip(&plan.cuts) {
         visual.resize(*block, before.len());
         assert_eq!((*block, kept.len()), (planned.block, planned.keep.min(before.len())), "{what}");
         assert!(ascending(kept), "{what}");
         assert!(kept.iter().all(|token| before.binary_search(token).is_ok()), "{what}");
         before.clone_from(kept);
     }
-    visual.resize(trace.model.layers, before.len());
+    visual.resize(model.layers, before.len());
+    assert_eq!(usage.visual_tokens_kept, before.len(), "{what}");
     if method == "mico" {
         let whole = |i: &&mico_engine::ImageOutcome| tokens >= unit(engine, &i.layout);
         let keep = outcome.images.iter().map(|image| {
@@ -215,11 +208,11 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
                 scheduled(engine, &image.layout, tokens).1
             }
         });
-        assert_eq!(trace.stage2.as_ref().unwrap().kept.len(), keep.sum::<usize>(), "{what}");
-        assert_eq!(trace.model.refine_layer, engine.schedule().policy.refine_layer, "{what}");
+        assert_eq!(stage2(&outcome).unwrap().len(), keep.sum::<usize>(), "{what}");
+        assert_eq!(model.refine_layer, engine.schedule().policy.refine_layer, "{what}");
     }
-    let text = trace.prompt_tokens - trace.visual_tokens;
-    for (block, length) in lengths(&outcome).into_iter().enumerate() {
+    let text = usage.prompt_tokens - usage.visual_tokens;
+    for (block, &length) in outcome.cache_lengths.iter().enumerate() {
         let attends = engine.model().decoder().has_attention(block);
         assert_eq!(length, attends.then_some(text + visual[block]), "{what} block {block}");
     }
@@ -230,7 +223,7 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
         layouts.len()
     };
     let average = total as f64 / visual.len() as f64 / units as f64;
-    assert!((trace.layer_average - average).abs() < 1e-9, "{what}");
+    assert!((usage.layer_average - average).abs() < 1e-9, "{what}");
     // The budget is met from below, but for rounding and one token a group.
     let groups: usize = layouts.iter().map(|layout| layout.groups().len()).sum();
     if !authors && tokens * units >= groups && method != "mico" {
@@ -243,14 +236,14 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
     }
     let again = case.run(&request);
     assert_eq!(logits(&outcome), logits(&again), "{what}: a second run differs");
-    assert_eq!(trace.stage1, again.trace.stage1, "{what}");
-    assert_eq!(trace.stage2, again.trace.stage2, "{what}");
+    assert_eq!(outcome.stage1, again.stage1, "{what}");
+    assert_eq!(outcome.cuts, again.cuts, "{what}");
     // The plan is also what the FLOP count believes.
     let planned = Planned {
         config: engine.model().config(),
         images: &layouts,
         pruner: pruner.as_ref(),
-        plan: &plan,
+        plan,
         text,
         after_image: 1,
     };
@@ -306,9 +299,9 @@ fn one_thread_and_two_give_the_same_bits() {
             };
             let (one, two) = (with(1), with(2));
             assert_eq!(logits(&one), logits(&two), "{name}");
-            assert_eq!(one.trace.stage1, two.trace.stage1, "{name}");
-            assert_eq!(one.trace.stage2, two.trace.stage2, "{name}");
-            assert_eq!(one.trace.generated_ids, two.trace.generated_ids, "{name}");
+            assert_eq!(one.stage1, two.stage1, "{name}");
+            assert_eq!(one.cuts, two.cuts, "{name}");
+            assert_eq!(one.answer.ids, two.answer.ids, "{name}");
         }
     }
 }
@@ -321,27 +314,27 @@ fn a_later_turn_goes_on_where_the_first_ended() {
         let run = &case.runs("unpruned")[0];
         let mut request = case.request(run);
         request.turn.generation.max_new_tokens = 4;
-        request.pruning = pruned(&request, "mico", Budget::Tokens(3)).pruning;
-        let mut session = case.engine.session(request.pruning.clone());
+        let request = pruned(&request, "mico", Budget::Tokens(3));
+        let mut session = case.engine.session(request.options.clone());
         let Ok(first) = session.ask(&case.engine, &request.turn, &mut ()) else {
             assert_eq!(case.expected["family"], "qwen3_5");
             continue;
         };
         let position = session.position();
-        let prompt = Prompt::InputIds(vec![5, 6, 7]);
-        let later = TurnRequest { images: Vec::new(), prompt, ..request.turn.clone() };
-        let second = session.ask(&case.engine, &later, &mut ()).unwrap();
+        let second = later(&request.turn, vec![5, 6, 7]);
+        let second = session.ask(&case.engine, &second, &mut ()).unwrap();
         // The last token of the first answer was pending; the last of the second is.
         let added = 1 + 3;
-        assert_eq!(second.trace.prompt_tokens, added, "{name}");
-        for (before, after) in lengths(&first).into_iter().zip(lengths(&second)) {
-            let answered = first.trace.generated_ids.len() - 1;
-            assert_eq!(after, before.map(|before| before + answered + added), "{name}");
+        assert_eq!(second.usage.prompt_tokens, added, "{name}");
+        for (before, after) in first.cache_lengths.iter().zip(&second.cache_lengths) {
+            let answered = first.answer.ids.len() - 1;
+            assert_eq!(*after, before.map(|before| before + answered + added), "{name}");
         }
         assert_eq!(session.position(), position + added as u32 + 3, "{name}");
         // A turn that fails leaves everything as it was.
         let kept = session.cache_lengths();
-        let missing = TurnRequest { images: Vec::new(), ..request.turn.clone() };
+        let mut missing = request.turn.clone();
+        missing.images.clear();
         assert!(session.ask(&case.engine, &missing, &mut ()).is_err(), "{name}");
         assert_eq!(session.cache_lengths(), kept, "{name}");
     }

@@ -8,12 +8,12 @@ use candle_core::Tensor;
 use mico_engine::pruner::Pruning;
 use mico_engine::tokenizer::Tokenizer;
 use mico_engine::{
-    Engine, EngineOptions, Error, Generation, ImageInput, Message, Outcome, Prompt, PromptStyle,
-    Request, Switches,
+    Engine, EngineOptions, Error, Generation, ImageInput, ImageLimits, Message, Outcome, Prompt,
+    PromptStyle, Request, Switches,
 };
 use mico_select::schedule::Budget;
 use mico_vision::RgbImage;
-use support::{Case, close, folder, json, messages, strings, u32s};
+use support::{Case, close, copy, folder, json, messages, strings, u32s};
 
 /// Cases whose chat template says what the family's own prompt says.
 const CHATS: [&str; 4] = ["qwen25", "qwen3", "qwen35", "video"];
@@ -21,16 +21,15 @@ const CHATS: [&str; 4] = ["qwen25", "qwen3", "qwen35", "video"];
 #[test]
 fn a_family_knows_its_prompt_without_a_template() {
     for name in CHATS {
-        let mut case = Case::load(name);
-        let style = case.engine.family().prompt_style(case.engine.model().config(), None);
+        let case = Case::load(name);
+        let style = PromptStyle::without_template(case.engine.model().config());
         for (key, chat) in case.expected["conversations"].as_object().unwrap().clone() {
             // What an earlier answer began with is a template's own affair.
             if key == "turns" || key == "spaces" {
                 continue;
             }
             let messages = messages(&chat["messages"]);
-            case.engine.set_style(style);
-            let ids = case.engine.encode_messages(&messages).unwrap();
+            let ids = case.engine.encode_messages(&messages, Some(style)).unwrap();
             assert_eq!(ids, u32s(&chat["input_ids"]), "{name} {key}");
         }
     }
@@ -38,9 +37,10 @@ fn a_family_knows_its_prompt_without_a_template() {
 
 #[test]
 fn internvl_introduces_itself_and_encloses_images() {
-    let mut case = Case::load("internvl3-original");
-    case.engine.set_style("internvl".parse::<PromptStyle>().unwrap());
-    let ids = case.engine.encode_messages(&[Message::user("What?", 1)]).unwrap();
+    let case = Case::load("internvl3-original");
+    let encode =
+        |chat: &[Message]| case.engine.encode_messages(chat, Some(PromptStyle::InternVl)).unwrap();
+    let ids = encode(&[Message::user("What?", 1)]);
     let tokenizer = case.engine.tokenizer().unwrap();
     let id = |token: &str| tokenizer.id(token).unwrap();
     let place = ids.iter().position(|&found| found == id("<IMG_CONTEXT>")).unwrap();
@@ -50,19 +50,13 @@ fn internvl_introduces_itself_and_encloses_images() {
     assert!(ids.windows(system.len()).any(|window| window == system));
     // A conversation with instructions of its own keeps them.
     let own = [Message::system("Be brief."), Message::user("What?", 1)];
-    let ids = case.engine.encode_messages(&own).unwrap();
+    let ids = encode(&own);
     assert!(!ids.windows(system.len()).any(|window| window == system));
 }
 
 #[test]
 fn a_template_without_a_word_for_images_gives_way_to_the_familys_prompt() {
-    let copy = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(folder("internvl3-original")).unwrap() {
-        let entry = entry.unwrap();
-        if entry.file_type().unwrap().is_file() {
-            std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
-        }
-    }
+    let copy = copy("internvl3-original");
     let texts_only = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
     std::fs::write(copy.path().join("chat_template.jinja"), texts_only).unwrap();
     let (engine, _) = Engine::open(copy.path(), &EngineOptions::default()).unwrap();
@@ -87,7 +81,7 @@ fn qwen2_tokenizers_may_come_in_parts() {
 
 fn pruned(case: &Case, run: usize, tokens: usize) -> Outcome {
     let mut request = case.request(&case.runs("unpruned")[run]);
-    request.pruning = Pruning::mico(Budget::Tokens(tokens));
+    request.options.pruning = Pruning::mico(Budget::Tokens(tokens));
     case.run(&request)
 }
 
@@ -110,10 +104,10 @@ fn stage_one_takes_the_features_the_switches_say() {
     ] {
         let mut case = Case::load(name);
         let usual = pruned(&case, 0, 1);
-        case.engine.set_switches(switch.parse::<Switches>().unwrap()).unwrap();
+        case.options.switches = switch.parse::<Switches>().unwrap();
         let other = pruned(&case, 0, 1);
         let dumped = |outcome: &Outcome| {
-            outcome.dump.as_ref().unwrap().get("stage1.features").unwrap().clone()
+            outcome.tensors.as_ref().unwrap().get("stage1.features").unwrap().clone()
         };
         close(name, &dumped(&other), &stored(&case, 0, what), 1e-4);
         close(name, &dumped(&usual), &stored(&case, 0, "stage1.features"), 1e-4);
@@ -140,9 +134,9 @@ fn frames_are_one_video_however_they_are_given() {
     whole.turn.images = vec![ImageInput::Frames(frames)];
     whole.turn.prompt = Prompt::InputIds(ids);
     let (apart, together) = (case.run(&request), case.run(&whole));
-    assert_eq!(apart.trace.generated_ids, together.trace.generated_ids);
-    assert_eq!(apart.trace.stage1, together.trace.stage1);
-    assert_eq!(apart.trace.layer_average, together.trace.layer_average);
+    assert_eq!(apart.answer.ids, together.answer.ids);
+    assert_eq!(apart.stage1, together.stage1);
+    assert_eq!(apart.usage.layer_average, together.usage.layer_average);
     assert_eq!(together.images.len(), 1);
     // A family that takes images refuses a video by name.
     let other = Case::load("qwen3");
@@ -159,30 +153,40 @@ fn refinement_follows_a_block_with_attention() {
     assert!(case.engine.describe().uncalibrated);
     let mut request: Request = case.request(&case.runs("unpruned")[0]);
     request.turn.generation = Generation::greedy(1);
-    request.pruning = Pruning { refine_layer: Some(3), ..Pruning::mico(Budget::Tokens(20)) };
+    request.options.pruning =
+        Pruning { refine_layer: Some(3), ..Pruning::mico(Budget::Tokens(20)) };
     let error = case.engine.run(&request, &mut ()).unwrap_err().to_string();
     assert!(error.contains("refine-layer is 3") && error.ends_with("attention: 4"), "{error}");
+}
+
+/// What is wrong with a case's options, which a request is told as well.
+fn refused(case: &Case) -> String {
+    let error = case.engine.check(&case.options).unwrap_err().to_string();
+    let request = case.request(&case.runs("unpruned")[0]);
+    assert_eq!(case.engine.run(&request, &mut ()).unwrap_err().to_string(), error);
+    error
 }
 
 #[test]
 fn limits_of_the_caller_replace_those_of_the_file() {
     let mut case = Case::load("internvl3");
-    let request = case.request(&case.runs("unpruned")[0]);
-    let limits = mico_engine::ImageLimits { max_tiles: Some(12), ..Default::default() };
-    case.engine.set_limits(limits).unwrap();
+    case.options.limits = ImageLimits { max_tiles: Some(12), ..ImageLimits::default() };
+    case.engine.check(&case.options).unwrap();
     let image = &case.runs("unpruned")[0]["images"][0];
-    let outcome = case.run(&request);
+    let outcome = case.run(&case.request(&case.runs("unpruned")[0]));
     let expected = case.tensor(&format!("{}.pixel_values_max12", image.as_str().unwrap()));
-    let found = outcome.dump.as_ref().unwrap().get("pixel_values").unwrap();
+    let found = outcome.tensors.as_ref().unwrap().get("pixel_values").unwrap();
     assert_eq!(support::bits(found), support::bits(expected));
-    let limits = mico_engine::ImageLimits { max_tiles: Some(0), ..Default::default() };
-    let error = case.engine.set_limits(limits).unwrap_err().to_string();
+    case.options.limits = ImageLimits { max_tiles: Some(0), ..ImageLimits::default() };
+    let error = refused(&case);
     assert!(error.contains("max-tiles is 0"), "{error}");
     let mut case = Case::load("qwen25");
-    let limits = mico_engine::ImageLimits { max_pixels: Some(10), ..Default::default() };
-    let error = case.engine.set_limits(limits).unwrap_err().to_string();
+    case.options.limits = ImageLimits { max_pixels: Some(10), ..ImageLimits::default() };
+    let error = refused(&case);
     assert!(error.contains("max-pixels is 10"), "{error}");
-    case.engine.set_switches("image_limits=paper".parse::<Switches>().unwrap()).unwrap();
+    case.options.limits = ImageLimits::default();
+    case.options.switches = "image_limits=paper".parse::<Switches>().unwrap();
+    case.engine.check(&case.options).unwrap();
     let request = case.request(&case.runs("unpruned")[0]);
     // The paper's lower limit, 1280 x 28 x 28 pixels, in tokens of 8 x 8: more than this toy reads.
     let error = case.engine.run(&request, &mut ()).unwrap_err();

@@ -9,25 +9,14 @@ use mico_engine::families::LLAVA;
 use mico_engine::pruner::Pruning;
 use mico_engine::{
     Engine, EngineOptions, Error, Generation, ImageInput, ImageLimits, Prompt, PromptStyle,
-    Request, Switches,
+    Request, SessionOptions,
 };
 use mico_model::config::LlavaVision;
 use mico_model::{Model, Preset, SyntheticOptions};
 use mico_select::schedule::Budget;
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{RgbImage, Size};
-use support::{Case, folder};
-
-fn copy(case: &str) -> tempfile::TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(folder(case)).unwrap() {
-        let file = file.unwrap();
-        if file.path().is_file() {
-            std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-        }
-    }
-    copy
-}
+use support::{Case, copy, folder, stage2};
 
 fn open(folder: &Path) -> mico_engine::Result<Engine> {
     Engine::open(folder, &EngineOptions::default()).map(|(engine, _)| engine)
@@ -64,7 +53,7 @@ fn budgets_and_blocks_out_of_range() {
     let case = Case::load("llava15");
     let request = case.request(&case.runs("unpruned")[0]);
     let try_with = |pruning: Pruning| {
-        let request = Request { pruning, ..request.clone() };
+        let request = request.clone().with(pruning);
         line(&case.engine.run(&request, &mut ()).unwrap_err())
     };
     assert!(try_with(Pruning::mico(Budget::Tokens(0))).contains("budget is 0"));
@@ -108,8 +97,8 @@ fn a_folder_without_tokenizer_answers_ids_alone() {
     let case = Case::load("llava15");
     let request = case.request(&case.runs("unpruned")[0]);
     let outcome = engine.run(&request, &mut ()).unwrap();
-    assert_eq!(outcome.trace.generated_ids, case.run(&request).trace.generated_ids);
-    assert_eq!(outcome.trace.text, "");
+    assert_eq!(outcome.answer.ids, case.run(&request).answer.ids);
+    assert_eq!(outcome.answer.text, "");
     let text = Request::new(vec![case.image("small")], Prompt::question("What?", 1));
     let error = line(&engine.run(&text, &mut ()).unwrap_err());
     assert!(error.contains("tokenizer.json"), "{error}");
@@ -130,7 +119,10 @@ fn broken_side_files_are_named() {
         let copy = copy("llava15");
         std::fs::write(copy.path().join(file), content).unwrap();
         let error = line(&open(copy.path()).unwrap_err());
-        assert!(error.contains(file) || error.contains("of the preprocessing"), "{file}: {error}");
+        assert!(
+            error.contains(file) || error.starts_with("image preprocessing: "),
+            "{file}: {error}"
+        );
     }
 }
 
@@ -181,16 +173,16 @@ fn templates_are_found_where_checkpoints_keep_them() {
         let engine = open(copy.path()).unwrap();
         assert_eq!(engine.describe().prompt_style, "template");
         let chat = support::messages(&case.expected["conversations"]["hostile"]["messages"]);
-        let ids = engine.encode_messages(&chat).unwrap();
+        let ids = engine.encode_messages(&chat, None).unwrap();
         assert_eq!(ids, support::u32s(&case.expected["conversations"]["hostile"]["input_ids"]));
     }
     let copy = copy("next-mistral");
     std::fs::remove_file(copy.path().join("chat_template.jinja")).unwrap();
-    let mut engine = open(copy.path()).unwrap();
+    let engine = open(copy.path()).unwrap();
     assert_eq!(engine.describe().prompt_style, "mistral");
-    engine.set_style(PromptStyle::Template);
     let chat = [mico_engine::Message::user("What?", 0)];
-    assert!(matches!(engine.encode_messages(&chat).unwrap_err(), Error::Template { .. }));
+    let error = engine.encode_messages(&chat, Some(PromptStyle::Template)).unwrap_err();
+    assert!(matches!(error, Error::Template { .. }), "{error}");
 }
 
 #[test]
@@ -205,7 +197,7 @@ fn a_space_before_the_first_word_alone() {
     });
     std::fs::write(&file, tokenizer.to_string()).unwrap();
     let engine = open(copy.path()).unwrap();
-    let ids = engine.encode_messages(&[mico_engine::Message::user("What?", 1)]).unwrap();
+    let ids = engine.encode_messages(&[mico_engine::Message::user("What?", 1)], None).unwrap();
     assert_eq!(ids, [1, 105, 71, 6, 120, 3, 55, 95, 72, 114, 71]);
 }
 
@@ -215,7 +207,7 @@ fn images_that_are_none_or_odd() {
     let ask = |image: ImageInput| {
         let mut request = Request::new(vec![image], Prompt::InputIds(vec![1, 120, 5]));
         request.turn.generation = Generation::greedy(2);
-        request.pruning = Pruning::mico(Budget::Tokens(6));
+        request.options.pruning = Pruning::mico(Budget::Tokens(6));
         case.engine.run(&request, &mut ())
     };
     for bytes in [&b""[..], b"not a picture", b"\x89PNG\r\n\x1a\n"] {
@@ -258,29 +250,28 @@ fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     config.decoder.head_dim = 8;
     config.decoder.vocab_size = 32_064;
     let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
-    let engine =
-        Engine::from_parts(&LLAVA, model, None, PreprocessorConfig::clip(336), Switches::default())
-            .unwrap();
+    let engine = Engine::from_parts(model, None, PreprocessorConfig::clip(336)).unwrap();
     let about = engine.describe();
     assert_eq!((about.layers, about.refine_layer, about.uncalibrated), (32, 7, true));
     let image = ImageInput::Decoded(RgbImage::filled(Size::new(90, 60), [10, 200, 30]));
     let mut request = Request::new(vec![image], Prompt::InputIds(vec![1, 32_000, 5, 6]));
     request.turn.generation = Generation { ignore_eos: true, ..Generation::greedy(2) };
-    request.pruning = Pruning::mico(Budget::Tokens(64));
+    request.options.pruning = Pruning::mico(Budget::Tokens(64));
     let outcome = engine.run(&request, &mut ()).unwrap();
-    assert_eq!(outcome.trace.visual_tokens, 576);
-    assert_eq!(outcome.trace.stage1.unwrap().kept.len(), 128);
-    assert_eq!(outcome.trace.stage2.unwrap().kept.len(), 46);
-    assert_eq!(outcome.trace.cache_lengths[6..8], [Some(131), Some(49)]);
+    assert_eq!(outcome.usage.visual_tokens, 576);
+    assert_eq!(stage2(&outcome).unwrap().len(), 46);
+    assert_eq!(outcome.stage1.unwrap().kept.len(), 128);
+    assert_eq!(outcome.cache_lengths[6..8], [Some(131), Some(49)]);
     assert_eq!(outcome.answer.ids.len(), 2);
     // A tower of one input size knows no other.
-    let mut engine = engine;
     for limits in [
         ImageLimits { min_pixels: Some(9), ..ImageLimits::default() },
         ImageLimits { max_pixels: Some(9), ..ImageLimits::default() },
         ImageLimits { max_tiles: Some(9), ..ImageLimits::default() },
     ] {
-        let error = engine.set_limits(limits).unwrap_err().to_string();
+        let mut options = SessionOptions::default();
+        options.limits = limits;
+        let error = engine.check(&options).unwrap_err().to_string();
         assert!(error.contains("is 9") && error.contains("llava"), "{error}");
     }
 }

@@ -2,12 +2,14 @@
 //! and no attention map of all tokens against all ever exists.
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use mico_engine::families::FamilySpec;
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Engine, Generation, ImageInput, Outcome, Phase, Prompt, Request, Sink, Step, Switches,
+    Engine, Generation, ImageInput, ImageLimits, Outcome, Phase, Prompt, Request, Sink, Step,
+    default_preprocessing,
 };
 use mico_model::config::{QwenTowerKind, QwenVision, VideoVision};
 use mico_model::{Model, ModelConfig, Preset, SyntheticOptions};
@@ -24,6 +26,10 @@ static ALONE: Mutex<()> = Mutex::new(());
 const MIB: usize = 1 << 20;
 /// Scores of attention rows that exist at a time.
 const TILE: usize = 16 * MIB;
+
+/// Images as large as a test wants them.
+const LARGE: ImageLimits =
+    ImageLimits { min_pixels: None, max_pixels: Some(1 << 24), max_tiles: None };
 
 /// A published model's shape at a width that a test can afford.
 fn narrow(preset: &str) -> ModelConfig {
@@ -65,7 +71,7 @@ fn engine(preset: &str) -> Engine {
     let family = FamilySpec::find(config.family).unwrap();
     let preprocessing = family.default_preprocessing(&config).unwrap();
     let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
-    Engine::from_parts(family, model, None, preprocessing, Switches::default()).unwrap()
+    Engine::from_parts(model, None, preprocessing).unwrap()
 }
 
 fn picture(width: u32, height: u32, seed: u32) -> RgbImage {
@@ -86,12 +92,14 @@ struct Steps {
 }
 
 impl Sink for Steps {
-    fn progress(&mut self, step: Step) {
+    fn progress(&mut self, step: Step) -> ControlFlow<()> {
         assert!((1..=step.total).contains(&step.done));
         match step.phase {
             Phase::Vision => self.vision += 1,
             Phase::Prefill => self.prefill += 1,
+            _ => {}
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -117,16 +125,15 @@ fn request(image: ImageInput) -> Request {
 #[test]
 fn pruning_4096_tokens_of_an_image_takes_no_more_memory_than_not_pruning() {
     let _alone = ALONE.lock();
-    let mut engine = engine("qwen2.5-vl-7b");
-    let limits = mico_engine::ImageLimits { max_pixels: Some(1 << 24), ..Default::default() };
-    engine.set_limits(limits).unwrap();
+    let engine = engine("qwen2.5-vl-7b");
     let mut request = request(ImageInput::Decoded(picture(64 * 28, 64 * 28, 1)));
+    request.options.limits = LARGE;
     let (plain, unpruned) = measured(&engine, &request);
-    assert_eq!(plain.trace.visual_tokens, 4096);
+    assert_eq!(plain.usage.visual_tokens, 4096);
     for tokens in [512, 128] {
-        request.pruning = Pruning::mico(Budget::Tokens(tokens));
+        request.options.pruning = Pruning::mico(Budget::Tokens(tokens));
         let (outcome, pruned) = measured(&engine, &request);
-        assert_eq!(outcome.trace.stage1.unwrap().kept.len(), 2 * tokens);
+        assert_eq!(outcome.stage1.unwrap().kept.len(), 2 * tokens);
         println!("T={tokens}: {} MiB, unpruned {} MiB", pruned / MIB, unpruned / MIB);
         assert!(pruned <= unpruned, "T={tokens}: {pruned} bytes, unpruned {unpruned}");
     }
@@ -140,16 +147,16 @@ fn stage_two_of_a_64_frame_video_stays_within_the_selectors_memory() {
     let engine = engine("llava-video-7b");
     let frames = (0..64).map(|frame| picture(40, 30, frame)).collect();
     let mut request = request(ImageInput::Frames(frames));
-    request.pruning = Pruning::mico(Budget::Tokens(64));
+    request.options.pruning = Pruning::mico(Budget::Tokens(64));
     let (outcome, peak) = measured(&engine, &request);
-    let trace = &outcome.trace;
-    assert_eq!(trace.visual_tokens, 64 * 169);
-    assert_eq!(trace.stage1.as_ref().unwrap().groups, [128; 64]);
+    let (usage, seconds) = (outcome.usage, outcome.seconds);
+    assert_eq!(usage.visual_tokens, 64 * 169);
+    assert_eq!(outcome.stage1.as_ref().unwrap().groups, [128; 64]);
     // L = 4 and K = 1: R = round((4 x 64 x 64 - 8192) / 3).
-    assert_eq!(trace.stage2.as_ref().unwrap().kept.len(), 2731);
-    assert!((trace.layer_average - 64.0).abs() < 0.01, "{}", trace.layer_average);
-    assert!(trace.seconds.stage2_select > 0.0);
-    println!("{} MiB, Stage 2 {:.2} s", peak / MIB, trace.seconds.stage2_select);
+    assert_eq!(outcome.cuts.last().unwrap().kept.len(), 2731);
+    assert!((usage.layer_average - 64.0).abs() < 0.01, "{}", usage.layer_average);
+    assert!(seconds.stage2_select > 0.0);
+    println!("{} MiB, Stage 2 {:.2} s", peak / MIB, seconds.stage2_select);
     let limit = mico_select::Options::default().memory;
     assert!(peak < limit + 512 * MIB, "{peak} bytes, the selector may take {limit}");
 }
@@ -167,11 +174,12 @@ struct Halves {
 }
 
 impl Sink for Halves {
-    fn progress(&mut self, step: Step) {
+    fn progress(&mut self, step: Step) -> ControlFlow<()> {
         if step.phase == Phase::Vision && step.done == step.total {
             self.tower = ALLOCATED.peak_usage() - self.before;
             ALLOCATED.reset_peak_usage();
         }
+        ControlFlow::Continue(())
     }
 }
 
@@ -190,12 +198,11 @@ fn peaks(engine: &Engine, request: &Request) -> (Outcome, Peaks) {
 #[test]
 fn no_pruner_allocates_a_map_beyond_its_declared_rows() {
     let _alone = ALONE.lock();
-    let mut engine = engine("qwen2.5-vl-7b");
-    let limits = mico_engine::ImageLimits { max_pixels: Some(1 << 24), ..Default::default() };
-    engine.set_limits(limits).unwrap();
+    let engine = engine("qwen2.5-vl-7b");
     let mut request = request(ImageInput::Decoded(picture(40 * 28, 40 * 28, 1)));
+    request.options.limits = LARGE;
     let (plain, unpruned) = peaks(&engine, &request);
-    let tokens = plain.trace.visual_tokens;
+    let tokens = plain.usage.visual_tokens;
     assert_eq!(tokens, 1600);
     // All tokens against all in one head; the tower sees four patches for each token.
     let one_head = 4 * tokens * tokens;
@@ -211,9 +218,9 @@ fn no_pruner_allocates_a_map_beyond_its_declared_rows() {
             "fastv" | "dart" | "sparsevlm" | "pyramiddrop" => 1000,
             _ => 100,
         };
-        request.pruning = Pruning::new(pruner, Budget::Tokens(budget));
+        request.options.pruning = Pruning::new(pruner, Budget::Tokens(budget));
         let (outcome, pruned) = peaks(&engine, &request);
-        assert!(outcome.trace.layer_average < 1010.0);
+        assert!(outcome.usage.layer_average < 1010.0);
         let name = method.name;
         println!("{name}: tower {} MiB, rest {} MiB", pruned.tower / MIB, pruned.rest / MIB);
         // In the tower: means of attention are summed up in tiles, whatever the number of rows.

@@ -8,7 +8,7 @@ use mico_engine::pruner::{PRUNERS, Pruning, by_name};
 use mico_engine::{Dump, Outcome};
 use mico_select::schedule::Budget;
 use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, methods, select};
-use support::{Case, dumped_positions, weights};
+use support::{Case, dumped_positions, stage2, weights};
 
 /// A tensor of a dump as rows.
 struct Rows {
@@ -56,11 +56,14 @@ fn pick(
     select(selector.as_ref(), &inputs, budget, &Options::default()).unwrap()
 }
 
+fn pruning(method: &str, tokens: usize) -> Pruning {
+    Pruning::new(by_name(method, Settings::default()).unwrap(), Budget::Tokens(tokens))
+}
+
 /// The first image's request of a case under a method, if the model and budget admit it.
 fn run(case: &Case, method: &str, tokens: usize) -> Option<Outcome> {
     let mut request = case.request(&case.runs("unpruned")[0]);
-    let pruner = by_name(method, Settings::default()).unwrap();
-    request.pruning = Pruning::new(pruner, Budget::Tokens(tokens));
+    request.options.pruning = pruning(method, tokens);
     request.turn.generation.max_new_tokens = 2;
     case.engine.run(&request, &mut ()).ok()
 }
@@ -136,7 +139,7 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
                 if method == "mmtok" && traits.pads_to_square && padded {
                     continue;
                 }
-                let dump = outcome.dump.as_ref().unwrap();
+                let dump = outcome.tensors.as_ref().unwrap();
                 let own = (!together).then_some(groups.as_slice());
                 let mut options_budget = budget * frames;
                 if family == "internvl" && !together {
@@ -147,12 +150,12 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
                     }
                 }
                 let picked = pick(dump, &tensors, (method, &settings), options_budget, own);
-                let kept = &outcome.trace.stage1.as_ref().unwrap().kept;
+                let kept = &outcome.stage1.as_ref().unwrap().kept;
                 assert_eq!(kept, &picked.kept, "{name} {method} {tokens}");
                 let mut merged: Vec<(usize, Vec<usize>)> =
                     picked.merges.iter().map(|m| (m.target, m.sources.clone())).collect();
-                let mut found = outcome.trace.merged.clone();
-                if outcome.trace.stage2.is_none() || method != "apet" {
+                let mut found = outcome.merged.clone();
+                if outcome.cuts.is_empty() || method != "apet" {
                     merged.sort();
                     found.sort();
                     assert_eq!(found, merged, "{name} {method} {tokens}");
@@ -173,28 +176,23 @@ fn choices_inside_the_decoder_are_those_of_the_selectors() {
         for tokens in [6, 9, 12, 14] {
             for method in ["fastv", "sparsevlm", "vscan", "apet", "pyramiddrop", "dart", "mico"] {
                 let Some(outcome) = run(&case, method, tokens) else { continue };
-                let trace = &outcome.trace;
-                if trace.stage2.is_none() || outcome.images.len() > 1 {
+                let Some(cut) = outcome.cuts.first().filter(|_| outcome.images.len() == 1) else {
                     continue;
-                }
-                let before: Vec<usize> = match &trace.stage1 {
+                };
+                let before: Vec<usize> = match &outcome.stage1 {
                     Some(stage1) => stage1.kept.clone(),
-                    None => (0..trace.visual_tokens).collect(),
+                    None => (0..outcome.usage.visual_tokens).collect(),
                 };
-                // The first cut: what it saw is by the name of its block where there are several.
-                let (place, kept) = match trace.cuts.first() {
-                    Some(cut) => (format!("cut{}", cut.block), &cut.kept),
-                    None => ("stage2".to_owned(), &trace.stage2.as_ref().unwrap().kept),
-                };
+                // What the first cut saw is by the name of its block where there are several.
+                let several = outcome.cuts.len() > 1;
+                let place = if several { format!("cut{}", cut.block) } else { "stage2".to_owned() };
+                let kept = &cut.kept;
                 if kept.len() == before.len() {
                     continue;
                 }
-                let layout = [&outcome.images[0].layout];
-                let pruner = by_name(method, Settings::default()).unwrap();
-                let plan = case
-                    .engine
-                    .plan(&Pruning::new(pruner, Budget::Tokens(tokens)), &layout)
-                    .unwrap();
+                let layout = [outcome.images[0].layout.as_ref()];
+                let options = pruning(method, tokens).into();
+                assert_eq!(outcome.plan, case.engine.plan(&options, &layout).unwrap());
                 let name_of = |signal: &str| format!("{place}.{signal}");
                 let signals: &[(Tensor, &str)] = match method {
                     "fastv" | "vscan" | "pyramiddrop" => &[(Tensor::Relevance, "relevance")],
@@ -220,8 +218,9 @@ fn choices_inside_the_decoder_are_those_of_the_selectors() {
                     _ => Vec::new(),
                 };
                 let selector = if method == "vscan" { "fastv" } else { method };
-                let dump = outcome.dump.as_ref().unwrap();
-                let picked = pick(dump, &tensors, (selector, &settings), plan.cuts[0].ask, None);
+                let dump = outcome.tensors.as_ref().unwrap();
+                let picked =
+                    pick(dump, &tensors, (selector, &settings), outcome.plan.cuts[0].ask, None);
                 let picked: Vec<usize> = picked.kept.iter().map(|&place| before[place]).collect();
                 assert_eq!(kept, &picked, "{name} {method} {tokens}");
                 *compared.entry(method).or_default() += 1;
@@ -238,10 +237,9 @@ fn positions_are_those_of_the_authors() {
         let case = Case::load(name);
         let original = |outcome: &Outcome| {
             let gaps = outcome
-                .trace
                 .stage1
                 .as_ref()
-                .is_some_and(|stage1| stage1.kept.len() < outcome.trace.visual_tokens);
+                .is_some_and(|stage1| stage1.kept.len() < outcome.usage.visual_tokens);
             let ids = &dumped_positions(outcome)[0];
             !gaps || !ids.windows(2).all(|pair| pair[1] == pair[0] + 1)
         };
@@ -252,7 +250,7 @@ fn positions_are_those_of_the_authors() {
                 matches!(method.name, "mico" | "mico-s1" | "random" | "none" | "fastv" | "dart");
             if keeps || spatial {
                 assert!(original(&outcome) || spatial, "{name} {}", method.name);
-            } else if outcome.trace.stage1.is_some() {
+            } else if outcome.stage1.is_some() {
                 let ids = &dumped_positions(&outcome)[0];
                 let expected: Vec<i64> = (0..).take(ids.len()).collect();
                 assert_eq!(ids, &expected, "{name} {}", method.name);
@@ -274,10 +272,11 @@ fn a_stage_without_components_keeps_the_first_or_draws() {
         let pairs = off.iter().chain(extra).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
         let pruner = by_name("mico", Settings::new(pairs)).unwrap();
         let mut request = case.request(&case.runs("unpruned")[0]);
-        request.pruning = Pruning::new(pruner, Budget::Share(0.25));
+        request.options.pruning = Pruning::new(pruner, Budget::Share(0.25));
         request.turn.generation.max_new_tokens = 1;
-        let trace = case.engine.run(&request, &mut ()).unwrap().trace;
-        (trace.stage1.unwrap().kept, trace.stage2.unwrap().kept)
+        let outcome = case.run(&request);
+        let last = stage2(&outcome).unwrap().to_vec();
+        (outcome.stage1.unwrap().kept, last)
     };
     let first = kept(&[]);
     assert_eq!(first.0, (0..first.0.len()).collect::<Vec<_>>());

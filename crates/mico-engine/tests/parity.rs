@@ -4,11 +4,11 @@
 mod support;
 
 use candle_core::Tensor;
-use mico_engine::{Outcome, Prompt, Switches, TurnRequest};
+use mico_engine::{Outcome, Prompt, Switches};
 use serde_json::Value;
 use support::{
-    ANSWER, CASES, Case, bits, close, dumped_positions, expected_lengths, lengths, messages,
-    number, positions, strings, u32s, usizes,
+    ANSWER, CASES, Case, bits, close, dumped_positions, expected_lengths, later, messages, number,
+    positions, stage2, strings, top, u32s, usizes,
 };
 
 /// The fixtures keep vision tensors by view; a dump has them in the order of the sequence.
@@ -32,7 +32,7 @@ fn joined(case: &Case, run: &Value, of: impl Fn(&str) -> Tensor) -> Tensor {
 }
 
 fn dumped<'a>(outcome: &'a Outcome, name: &str) -> &'a Tensor {
-    outcome.dump.as_ref().unwrap().get(name).unwrap_or_else(|| panic!("no {name} in the dump"))
+    outcome.tensors.as_ref().unwrap().get(name).unwrap_or_else(|| panic!("no {name} in the dump"))
 }
 
 fn check_vision(case: &Case, run: &Value, outcome: &Outcome, native: bool) {
@@ -56,14 +56,15 @@ fn check_vision(case: &Case, run: &Value, outcome: &Outcome, native: bool) {
 
 fn check_common(case: &Case, run: &Value, outcome: &Outcome) {
     let name = run["name"].as_str().unwrap();
-    let trace = &outcome.trace;
-    assert_eq!(trace.visual_tokens, number(&run["visual_tokens"]), "{name}");
-    assert_eq!(trace.prompt_tokens, number(&run["prompt_tokens"]), "{name}");
-    assert_eq!(lengths(outcome), expected_lengths(&run["cache_lengths"]), "{name}");
-    assert_eq!(trace.generated_ids, u32s(&run["generated_ids"]), "{} {name}", case.name);
+    let (usage, ids) = (&outcome.usage, &outcome.answer.ids);
+    assert_eq!(usage.visual_tokens, number(&run["visual_tokens"]), "{name}");
+    assert_eq!(usage.prompt_tokens, number(&run["prompt_tokens"]), "{name}");
+    assert_eq!(usage.generated_tokens, ids.len(), "{name}");
+    assert_eq!(outcome.cache_lengths, expected_lengths(&run["cache_lengths"]), "{name}");
+    assert_eq!(*ids, u32s(&run["generated_ids"]), "{} {name}", case.name);
     case.check(&format!("{name}.first_logits"), dumped(outcome, "first_logits"), 1e-4);
-    assert_eq!(trace.first_logits.argmax, trace.generated_ids[0]);
-    assert_eq!(trace.first_logits.top.len(), 10);
+    assert_eq!(top(outcome).argmax, ids[0]);
+    assert_eq!(top(outcome).top.len(), 10);
 }
 
 #[test]
@@ -78,12 +79,10 @@ fn unpruned_runs_agree() {
             let native = run["packing"] == "native" && inserts;
             check_vision(&case, &run, &outcome, native);
             check_common(&case, &run, &outcome);
-            assert!(outcome.trace.stage1.is_none() && outcome.trace.stage2.is_none());
+            assert!(outcome.stage1.is_none() && outcome.cuts.is_empty());
             let images = strings(&run["images"]).len() as f64;
-            assert!(
-                (outcome.trace.layer_average * images - outcome.trace.visual_tokens as f64).abs()
-                    < 1e-9
-            );
+            let usage = outcome.usage;
+            assert!((usage.layer_average * images - usage.visual_tokens as f64).abs() < 1e-9);
             assert_eq!(dumped_positions(&outcome), positions(&run["position_ids"]));
         }
     }
@@ -93,16 +92,16 @@ fn pruned(case: &mut Case, run: &Value) {
     let name = run["name"].as_str().unwrap();
     case.switch(run);
     let request = case.request(run);
-    let mut session = case.engine.session(request.pruning.clone());
+    let mut session = case.engine.session(request.options.clone());
     let outcome = session.ask(&case.engine, &request.turn, &mut ()).unwrap();
     check_vision(case, run, &outcome, false);
     check_common(case, run, &outcome);
-    let (stage1, stage2) = (outcome.trace.stage1.as_ref(), outcome.trace.stage2.as_ref());
-    assert_eq!(stage1.unwrap().kept, usizes(&run["stage1"]["kept"]), "{name}");
-    assert_eq!(stage1.unwrap().groups, usizes(&run["stage1"]["groups"]), "{name}");
-    assert_eq!(stage2.unwrap().kept, usizes(&run["stage2"]["kept"]), "{name}");
+    let stage1 = outcome.stage1.as_ref().unwrap();
+    assert_eq!(stage1.kept, usizes(&run["stage1"]["kept"]), "{name}");
+    assert_eq!(stage1.groups, usizes(&run["stage1"]["groups"]), "{name}");
+    assert_eq!(stage2(&outcome).unwrap(), usizes(&run["stage2"]["kept"]), "{name}");
     let average = run["layer_average"].as_f64().unwrap();
-    assert!((outcome.trace.layer_average - average).abs() < 1e-9, "{name}");
+    assert!((outcome.usage.layer_average - average).abs() < 1e-9, "{name}");
     assert_eq!(dumped_positions(&outcome), positions(&run["stage1"]["position_ids"]), "{name}");
     case.check(&format!("{name}.stage2.features"), dumped(&outcome, "stage2.features"), 1e-4);
     let suffix = if run["relevance"] == "visual_only" { "_visual_only" } else { "" };
@@ -114,10 +113,10 @@ fn pruned(case: &mut Case, run: &Value) {
     let text = turn["text"].as_str().unwrap();
     let ids = case.engine.tokenizer().unwrap().encode(text).unwrap();
     assert_eq!(ids, u32s(&turn["fed_ids"])[1..]);
-    let second = TurnRequest { images: Vec::new(), prompt: Prompt::InputIds(ids), ..request.turn };
+    let second = later(&request.turn, ids);
     let outcome = session.ask(&case.engine, &second, &mut ()).unwrap();
-    assert_eq!(lengths(&outcome), expected_lengths(&turn["cache_lengths"]), "{name}");
-    assert_eq!(outcome.trace.generated_ids, u32s(&turn["generated_ids"]), "{name}");
+    assert_eq!(outcome.cache_lengths, expected_lengths(&turn["cache_lengths"]), "{name}");
+    assert_eq!(outcome.answer.ids, u32s(&turn["generated_ids"]), "{name}");
     let logits = dumped(&outcome, "first_logits");
     case.check(&format!("{name}.second_turn.first_logits"), logits, 1e-4);
 }
@@ -140,7 +139,7 @@ fn conversations_agree() {
     for &name in CASES {
         let case = Case::load(name);
         for (key, chat) in case.expected["conversations"].as_object().unwrap() {
-            let ids = case.engine.encode_messages(&messages(&chat["messages"])).unwrap();
+            let ids = case.engine.encode_messages(&messages(&chat["messages"]), None).unwrap();
             assert_eq!(ids, u32s(&chat["input_ids"]), "{name} {key}");
         }
     }
@@ -154,8 +153,8 @@ fn messages_give_what_their_ids_give() {
     let mut by_text = by_ids.clone();
     by_text.turn.prompt = Prompt::question("What is in the image?", 1);
     let (a, b) = (case.run(&by_ids), case.run(&by_text));
-    assert_eq!(a.trace.generated_ids, b.trace.generated_ids);
-    assert_eq!(a.trace.first_logits, b.trace.first_logits);
+    assert_eq!(a.answer.ids, b.answer.ids);
+    assert_eq!(top(&a), top(&b));
 }
 
 #[test]
@@ -163,10 +162,9 @@ fn other_pixels_on_request() {
     for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
         let mut case = Case::load(name);
         let mut switches = Switches::default();
-        let next = name.starts_with("next");
-        let (switch, value) = if next { ("anyres_axis", "hf") } else { ("llava15_pad", "crop") };
-        switches.set(switch, value).unwrap();
-        case.engine.set_switches(switches).unwrap();
+        switches.set("llava15_pad", "crop").unwrap();
+        switches.set("anyres_axis", "hf").unwrap();
+        case.options.switches = switches;
         for run in case.runs("unpruned") {
             let image = run["images"][0].as_str().unwrap();
             let expected = format!("{image}.pixel_values_hf");

@@ -8,12 +8,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use candle_core::{Device, Tensor};
+use mico_engine::Outcome;
 use mico_engine::pruner::{Pruning, by_name};
-use mico_engine::{Outcome, Prompt, TurnRequest};
 use mico_select::Settings;
 use mico_select::schedule::Budget;
 use serde_json::Value;
-use support::{Case, close, expected_lengths, json, lengths, number, u32s, usizes};
+use support::{Case, close, expected_lengths, json, later, number, stage2, u32s, usizes};
 
 const METHODS: [&str; 11] = [
     "fastv",
@@ -64,19 +64,19 @@ impl Methods {
         let method = run["method"].as_str().unwrap();
         let pruner = by_name(method, Settings::new(settings)).unwrap();
         let mut request = self.case.request(&self.unpruned);
-        request.pruning = Pruning::new(pruner, Budget::Tokens(number(&run["budget"])));
+        request.options.pruning = Pruning::new(pruner, Budget::Tokens(number(&run["budget"])));
         request.turn.generation.max_new_tokens = usizes(&run["generated_ids"]).len();
-        let mut session = self.case.engine.session(request.pruning.clone());
+        let mut session = self.case.engine.session(request.options.clone());
         let first = session.ask(&self.case.engine, &request.turn, &mut ()).unwrap();
-        let prompt = Prompt::InputIds(self.second_turn.clone());
-        let second = TurnRequest { images: Vec::new(), prompt, ..request.turn };
+        let second = later(&request.turn, self.second_turn.clone());
         (first, session.ask(&self.case.engine, &second, &mut ()).unwrap())
     }
 
     /// Holds the tensors of a run, and what it saw of the vision side, against a dump; gives their names.
     fn check_tensors(&self, name: &str, (first, second): (&Outcome, &Outcome)) -> Vec<&str> {
-        let dumped =
-            |outcome: &Outcome, tensor: &str| outcome.dump.as_ref().unwrap().get(tensor).cloned();
+        let dumped = |outcome: &Outcome, tensor: &str| {
+            outcome.tensors.as_ref().unwrap().get(tensor).cloned()
+        };
         let mut compared = Vec::new();
         for (key, expected) in &self.tensors {
             let own = key.strip_prefix(name).and_then(|rest| rest.strip_prefix('.'));
@@ -99,24 +99,21 @@ impl Methods {
         let name = run["name"].as_str().unwrap();
         let what = format!("{} {name}", self.case.name);
         let (outcome, second) = self.pruned(run);
-        let trace = &outcome.trace;
-        match (&run["stage1"], &trace.stage1) {
+        match (&run["stage1"], &outcome.stage1) {
             (Value::Null, found) => assert!(found.is_none(), "{what}"),
             (kept, found) => assert_eq!(found.as_ref().unwrap().kept, usizes(kept), "{what}"),
         }
         let cuts: Vec<Vec<usize>> =
             run["cuts"].as_array().unwrap().iter().map(|cut| usizes(&cut["kept"])).collect();
-        let last = trace.stage2.as_ref().map(|stage2| stage2.kept.clone());
-        assert_eq!(last.as_ref(), cuts.last(), "{what}");
-        if cuts.len() > 1 {
-            let found: Vec<Vec<usize>> = trace.cuts.iter().map(|cut| cut.kept.clone()).collect();
-            assert_eq!(found, cuts, "{what}");
-        }
-        assert_eq!(lengths(&outcome), expected_lengths(&run["cache_lengths"]), "{what}");
+        assert_eq!(stage2(&outcome), cuts.last().map(Vec::as_slice), "{what}");
+        let found: Vec<Vec<usize>> = outcome.cuts.iter().map(|cut| cut.kept.clone()).collect();
+        assert_eq!(found, cuts, "{what}");
+        assert_eq!(outcome.cache_lengths, expected_lengths(&run["cache_lengths"]), "{what}");
         let average = run["layer_average"].as_f64().unwrap();
-        assert!((trace.layer_average - average).abs() < 1e-9, "{what}: {}", trace.layer_average);
+        let found = outcome.usage.layer_average;
+        assert!((found - average).abs() < 1e-9, "{what}: {found}");
         let compared = self.check_tensors(name, (&outcome, &second));
-        assert_eq!(trace.generated_ids, u32s(&run["generated_ids"]), "{what}");
+        assert_eq!(outcome.answer.ids, u32s(&run["generated_ids"]), "{what}");
         compared
     }
 }

@@ -1,4 +1,4 @@
-//! Pruning beyond the fixtures: single-stage pruners, merging, positions, packings, images seen once.
+//! Pruning beyond the fixtures: single-stage pruners, merging, positions, packings, images encoded once.
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 mod support;
@@ -9,14 +9,10 @@ use mico_engine::pruner::{
     Cut, PRUNERS, Plan, PlanRequest, PositionRule, Pruner, Pruning, Share, Stage1Plan,
     Stage1Signals, Stage1View, Stage2Signals, Stage2View, by_name,
 };
-use mico_engine::{ImageInput, Outcome, Result, Sink, Switches};
+use mico_engine::{ImageInput, Observe, Result, SessionOptions, Sink, Switches};
 use mico_select::schedule::Budget;
 use mico_select::{Merge, Selection, Settings, Tensor};
-use support::{Case, bits, lengths};
-
-fn logits(outcome: &Outcome) -> Vec<u32> {
-    bits(outcome.dump.as_ref().unwrap().get("first_logits").unwrap())
-}
+use support::{Case, later, logits, stage2, top};
 
 fn first_run(case: &Case) -> mico_engine::Request {
     case.request(&case.runs("unpruned")[0])
@@ -37,16 +33,18 @@ fn single_stage_pruners_spend_the_budget_before_the_decoder() {
         for method in ["mico-s1", "vispruner", "scope", "mmtok", "visionzip", "random"] {
             let mut request = first_run(&case);
             let pruner = by_name(method, Settings::default()).unwrap();
-            request.pruning = Pruning::new(pruner, Budget::Tokens(budget));
+            request.options.pruning = Pruning::new(pruner, Budget::Tokens(budget));
             let outcome = case.run(&request);
-            let stage1 = outcome.trace.stage1.as_ref().unwrap();
+            let stage1 = outcome.stage1.as_ref().unwrap();
             assert_eq!(stage1.groups, groups, "{name} {method}");
             assert!(stage1.kept.windows(2).all(|pair| pair[0] < pair[1]));
-            assert!(outcome.trace.stage2.is_none());
+            assert!(outcome.cuts.is_empty());
             let kept: usize = groups.iter().sum();
-            assert_eq!(outcome.trace.layer_average, kept as f64);
-            let text = outcome.trace.prompt_tokens - outcome.trace.visual_tokens;
-            assert!(lengths(&outcome).iter().all(|&length| length == Some(text + kept)));
+            let usage = outcome.usage;
+            assert_eq!(usage.layer_average, kept as f64);
+            assert_eq!((usage.visual_tokens_entered, usage.visual_tokens_kept), (kept, kept));
+            let text = usage.prompt_tokens - usage.visual_tokens;
+            assert!(outcome.cache_lengths.iter().all(|&length| length == Some(text + kept)));
         }
     }
 }
@@ -55,38 +53,41 @@ fn single_stage_pruners_spend_the_budget_before_the_decoder() {
 fn mico_s1_is_mico_with_a_pool_of_one() {
     let case = Case::load("next-mistral");
     let mut request = first_run(&case);
-    request.pruning = Pruning { pool: 1, ..Pruning::mico(Budget::Tokens(12)) };
+    request.options.pruning = Pruning { pool: 1, ..Pruning::mico(Budget::Tokens(12)) };
     let two = case.run(&request);
-    request.pruning =
+    request.options.pruning =
         Pruning::new(by_name("mico-s1", Settings::default()).unwrap(), Budget::Tokens(12));
     let one = case.run(&request);
     assert_eq!(logits(&one), logits(&two));
-    assert_eq!(one.trace.stage1, two.trace.stage1);
+    assert_eq!(one.stage1, two.stage1);
 }
 
 #[test]
-fn an_image_seen_once_answers_like_a_fresh_one() {
+fn an_image_encoded_once_answers_like_a_fresh_one() {
     for name in ["llava15", "next-llama"] {
         let case = Case::load(name);
         for method in PRUNERS {
             let mut request = first_run(&case);
             let pruner = by_name(method.name, Settings::default()).unwrap();
             let prunes = pruner.prunes();
-            request.pruning = Pruning::new(pruner, Budget::Tokens(if prunes { 12 } else { 1000 }));
+            request.options.pruning =
+                Pruning::new(pruner, Budget::Tokens(if prunes { 12 } else { 1000 }));
             let Ok(fresh) = case.engine.run(&request, &mut ()) else { continue };
-            let seen = case.engine.see(&request.turn.images[0], prunes).unwrap();
-            request.turn.images = vec![ImageInput::Seen(seen)];
+            let image = &request.turn.images[0];
+            let image = case.engine.encode_image(image, &request.options, &mut ()).unwrap();
+            request.turn.images = vec![ImageInput::Features(image)];
             let again = case.run(&request);
             assert_eq!(logits(&fresh), logits(&again), "{name} {}", method.name);
-            assert_eq!(fresh.trace.stage1, again.trace.stage1, "{name} {}", method.name);
-            assert_eq!(fresh.trace.generated_ids, again.trace.generated_ids);
+            assert_eq!(fresh.stage1, again.stage1, "{name} {}", method.name);
+            assert_eq!(fresh.answer.ids, again.answer.ids);
         }
     }
     // What was packed for one kind of request cannot serve the other.
     let case = Case::load("next-llama");
     let mut request = first_run(&case);
-    let seen = case.engine.see(&request.turn.images[0], true).unwrap();
-    request.turn.images = vec![ImageInput::Seen(seen)];
+    let pruned = SessionOptions::from(Pruning::mico(Budget::Tokens(12)));
+    let image = case.engine.encode_image(&request.turn.images[0], &pruned, &mut ()).unwrap();
+    request.turn.images = vec![ImageInput::Features(image)];
     assert!(case.engine.run(&request, &mut ()).is_err());
 }
 
@@ -123,8 +124,8 @@ fn chance_follows_its_seed() {
     let kept = |seed: &str| {
         let mut request = first_run(&case);
         let pruner = by_name("random", settings(&[("seed", seed)])).unwrap();
-        request.pruning = Pruning::new(pruner, Budget::Tokens(6));
-        case.run(&request).trace.stage1.unwrap().kept
+        request.options.pruning = Pruning::new(pruner, Budget::Tokens(6));
+        case.run(&request).stage1.unwrap().kept
     };
     assert_eq!(kept("1"), kept("1"));
     assert_ne!(kept("1"), kept("2"));
@@ -147,11 +148,11 @@ fn every_ablation_runs_and_keeps_the_scheduled_number() {
     ] {
         let mut request = first_run(&case);
         let pruner = by_name("mico", settings(&[pair])).unwrap();
-        request.pruning = Pruning::new(pruner, Budget::Tokens(4));
-        request.turn.dump = false;
-        let trace = case.run(&request).trace;
-        assert_eq!(trace.stage1.unwrap().kept.len(), 8, "{pair:?}");
-        assert_eq!(trace.stage2.unwrap().kept.len(), 3, "{pair:?}");
+        request.options.pruning = Pruning::new(pruner, Budget::Tokens(4));
+        request.turn.observe = Observe::default();
+        let outcome = case.run(&request);
+        assert_eq!(outcome.stage1.as_ref().unwrap().kept.len(), 8, "{pair:?}");
+        assert_eq!(stage2(&outcome).unwrap().len(), 3, "{pair:?}");
     }
     assert!(by_name("mico", settings(&[("relevance", "all")])).is_err());
     assert!(by_name("mico", settings(&[("speed", "1")])).is_err());
@@ -220,17 +221,17 @@ impl Pruner for First {
 fn a_pruner_may_merge_and_cut_several_times() {
     let case = Case::load("llava15");
     let mut request = first_run(&case);
-    request.turn.dump = false;
-    request.pruning = Pruning::new(Arc::new(First), Budget::Tokens(4));
+    request.turn.observe = Observe::TRACE;
+    request.options.pruning = Pruning::new(Arc::new(First), Budget::Tokens(4));
     let first = case.run(&request);
-    assert_eq!(lengths(&first), [21, 19, 19, 17].map(Some));
-    assert_eq!(first.trace.stage2.unwrap().kept, [0, 1]);
-    assert_eq!(first.trace.layer_average, 4.0);
+    assert_eq!(first.cache_lengths, [21, 19, 19, 17].map(Some));
+    assert_eq!(stage2(&first).unwrap(), [0, 1]);
+    assert_eq!(first.usage.layer_average, 4.0);
     // Merging with shares of 0 changes nothing.
-    request.pruning = Pruning::new(Arc::new(Pour), Budget::Tokens(4));
+    request.options.pruning = Pruning::new(Arc::new(Pour), Budget::Tokens(4));
     let poured = case.run(&request);
-    assert_eq!(first.trace.first_logits, poured.trace.first_logits);
-    assert_eq!(first.trace.generated_ids, poured.trace.generated_ids);
+    assert_eq!(top(&first), top(&poured));
+    assert_eq!(first.answer.ids, poured.answer.ids);
 }
 
 #[test]
@@ -238,14 +239,14 @@ fn pruned_unpad_packing_drops_newlines_and_keeps_counts() {
     let mut case = Case::load("next-llama");
     let mut switches = Switches::default();
     switches.set("next_packing", "spatial_unpad").unwrap();
-    case.engine.set_switches(switches).unwrap();
+    case.options.switches = switches;
     let mut request = first_run(&case);
-    request.pruning = Pruning::mico(Budget::Tokens(6));
+    request.options.pruning = Pruning::mico(Budget::Tokens(6));
     let outcome = case.run(&request);
-    assert_eq!(outcome.trace.visual_tokens, 36);
-    assert_eq!(outcome.trace.stage1.unwrap().groups, [4, 4, 4]);
+    assert_eq!(outcome.usage.visual_tokens, 36);
+    assert_eq!(outcome.stage1.as_ref().unwrap().groups, [4, 4, 4]);
     let layout = &outcome.images[0].layout;
-    let kept = outcome.images[0].stage1.as_ref().unwrap();
+    let kept = outcome.stage1_of(&outcome.images[0]).unwrap();
     assert!(kept.iter().all(|&token| layout.group_of(token).is_some()));
 }
 
@@ -288,17 +289,16 @@ fn order_and_positions_follow_the_rule() {
         (PositionRule::Packed, [7, 9], [19, 17]),
     ] {
         let mut request = first_run(&case);
-        request.pruning = Pruning::new(Arc::new(Backwards(rule)), Budget::Tokens(4));
+        request.options.pruning = Pruning::new(Arc::new(Backwards(rule)), Budget::Tokens(4));
         request.turn.generation.max_new_tokens = 3;
-        let mut session = case.engine.session(request.pruning.clone());
+        let mut session = case.engine.session(request.options.clone());
         let first = session.ask(&case.engine, &request.turn, &mut ()).unwrap();
-        assert_eq!(first.trace.stage1.as_ref().unwrap().kept, [3, 5, 7, 9]);
-        assert_eq!(first.trace.stage2.as_ref().unwrap().kept, kept, "{rule:?}");
-        assert_eq!(lengths(&first), [19, 19, 17, 17].map(Some));
+        assert_eq!(first.stage1.as_ref().unwrap().kept, [3, 5, 7, 9]);
+        assert_eq!(stage2(&first).unwrap(), kept, "{rule:?}");
+        assert_eq!(first.cache_lengths, [19, 19, 17, 17].map(Some));
         // Two of the three tokens of the answer are in the caches.
         assert_eq!(session.positions(), [next[0], next[0], next[1], next[1]].map(|p| p + 2));
-        let prompt = mico_engine::Prompt::InputIds(vec![5, 6]);
-        let turn = mico_engine::TurnRequest { images: Vec::new(), prompt, ..request.turn.clone() };
+        let turn = later(&request.turn, vec![5, 6]);
         session.ask(&case.engine, &turn, &mut ()).unwrap();
         assert_eq!(session.positions(), [next[0], next[0], next[1], next[1]].map(|p| p + 2 + 5));
     }

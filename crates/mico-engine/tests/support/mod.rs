@@ -8,8 +8,8 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor};
 use mico_engine::pruner::{Mico, Pruning};
 use mico_engine::{
-    Engine, EngineOptions, Generation, ImageInput, Message, Outcome, Part, Prompt, Request, Role,
-    Switches,
+    Engine, EngineOptions, Generation, ImageInput, LogitsTrace, Message, Observe, Outcome, Part,
+    Prompt, Request, Role, SessionOptions, Switches, TurnRequest,
 };
 use mico_select::schedule::Budget;
 use serde_json::Value;
@@ -60,6 +60,8 @@ pub(crate) fn folder(case: &str) -> PathBuf {
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) engine: Engine,
+    /// What every request starts from.
+    pub(crate) options: SessionOptions,
     pub(crate) expected: Value,
     source: PathBuf,
     tensors: HashMap<String, Tensor>,
@@ -77,7 +79,8 @@ impl Case {
         let file = source.join("expected.safetensors");
         let tensors = candle_core::safetensors::load(file, &Device::Cpu).unwrap();
         let expected = json(&source.join("expected.json"));
-        Self { name: name.into(), engine, expected, source, tensors }
+        let options = SessionOptions::default();
+        Self { name: name.into(), engine, options, expected, source, tensors }
     }
 
     pub(crate) fn image(&self, name: &str) -> ImageInput {
@@ -88,11 +91,12 @@ impl Case {
     /// The request of a run, with ids as they stand in the fixture.
     pub(crate) fn request(&self, run: &Value) -> Request {
         let images = strings(&run["images"]).iter().map(|name| self.image(name)).collect();
-        let mut request = Request::new(images, Prompt::InputIds(u32s(&run["input_ids"])));
-        request.turn.generation = Generation::greedy(ANSWER);
-        request.turn.dump = true;
+        let mut request = Request::new(images, Prompt::InputIds(u32s(&run["input_ids"])))
+            .with(self.options.clone())
+            .generating(Generation::greedy(ANSWER))
+            .observing(Observe::TENSORS);
         if run.get("budget").is_some() {
-            request.pruning = Pruning {
+            request.options.pruning = Pruning {
                 pruner: Arc::new(Mico::default()),
                 budget: Budget::Tokens(number(&run["budget"])),
                 authors: false,
@@ -117,7 +121,7 @@ impl Case {
                 if videos { ("video_newline", "none") } else { ("next_packing", "spatial") };
             switches.set(name, value).unwrap();
         }
-        self.engine.set_switches(switches).unwrap();
+        self.options.switches = switches;
     }
 
     pub(crate) fn run(&self, request: &Request) -> Outcome {
@@ -195,12 +199,42 @@ pub(crate) fn bits(tensor: &Tensor) -> Vec<u32> {
     values.into_iter().map(f32::to_bits).collect()
 }
 
-/// The cache lengths of a trace; none for a block that keeps a state instead.
-pub(crate) fn lengths(outcome: &Outcome) -> Vec<Option<usize>> {
-    outcome.trace.cache_lengths.clone()
+/// A copy of a case's files, to change some of them.
+pub(crate) fn copy(case: &str) -> tempfile::TempDir {
+    let copy = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(folder(case)).unwrap() {
+        let file = file.unwrap();
+        if file.path().is_file() {
+            std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
+        }
+    }
+    copy
 }
 
-/// The same as the fixtures write them.
+/// A turn without images that is answered and observed like another.
+pub(crate) fn later(turn: &TurnRequest, ids: Vec<u32>) -> TurnRequest {
+    let mut later = turn.clone();
+    later.images.clear();
+    later.prompt = Prompt::InputIds(ids);
+    later
+}
+
+/// The first logits' bits, all of them.
+pub(crate) fn logits(outcome: &Outcome) -> Vec<u32> {
+    bits(outcome.tensors.as_ref().unwrap().get("first_logits").unwrap())
+}
+
+/// The likeliest first tokens.
+pub(crate) fn top(outcome: &Outcome) -> &LogitsTrace {
+    outcome.first_logits.as_ref().unwrap()
+}
+
+/// What the last selection inside the decoder kept, if there was one.
+pub(crate) fn stage2(outcome: &Outcome) -> Option<&[usize]> {
+    outcome.cuts.last().map(|cut| cut.kept.as_slice())
+}
+
+/// Cache lengths as the fixtures write them; none for a block that keeps a state instead.
 pub(crate) fn expected_lengths(value: &Value) -> Vec<Option<usize>> {
     value.as_array().unwrap().iter().map(|v| v.as_u64().map(|v| v as usize)).collect()
 }
@@ -218,7 +252,7 @@ pub(crate) fn positions(value: &Value) -> Vec<Vec<i64>> {
 
 /// The position ids of a dump.
 pub(crate) fn dumped_positions(outcome: &Outcome) -> Vec<Vec<i64>> {
-    let found = outcome.dump.as_ref().unwrap().get("position_ids").unwrap();
+    let found = outcome.tensors.as_ref().unwrap().get("position_ids").unwrap();
     let rows = if found.rank() == 1 { found.unsqueeze(0).unwrap() } else { found.clone() };
     rows.to_vec2().unwrap()
 }
