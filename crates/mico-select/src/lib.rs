@@ -83,7 +83,6 @@ pub mod proxies;
 pub mod pruner;
 mod rank;
 pub mod reference;
-mod rng;
 pub mod schedule;
 mod selection;
 mod selector;

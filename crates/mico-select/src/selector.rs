@@ -6,10 +6,10 @@ use crate::groups::{
 };
 use crate::inputs::Inputs;
 use crate::progress::Progress;
-use crate::rng::Rng;
 use crate::selection::Selection;
 use crate::signal::SignalSet;
 use crate::tokens::Tokens;
+use mico_util::SplitMix64;
 
 /// Working memory unless the caller says otherwise.
 pub const DEFAULT_MEMORY: usize = 512 << 20;
@@ -144,7 +144,7 @@ pub fn select(
         .zip(counts)
         .zip(0..)
         .map(|((members, keep), stream)| {
-            let seed = Rng::new(options.seed).fork(stream);
+            let seed = SplitMix64::new(options.seed).fork(stream);
             Group { members, keep, seed }
         })
         .collect();

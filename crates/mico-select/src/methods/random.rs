@@ -6,11 +6,11 @@ use super::Method;
 use crate::error::Result;
 use crate::pruner::quotas::{check_budget, single_stage};
 use crate::pruner::{Plan, PlanRequest, Pruner, Quota, Signals, Stage1Plan, Stage1View};
-use crate::rng::Rng;
 use crate::selection::Selection;
 use crate::selector::{Context, Selector};
 use crate::signal::SignalSet;
 use crate::tokens::Tokens;
+use mico_util::SplitMix64;
 
 pub(super) const METHOD: Method = Method {
     name: "random",
@@ -50,7 +50,7 @@ impl Selector for Random {
         budget: usize,
         context: &Context<'_>,
     ) -> Result<Selection> {
-        Ok(Selection::from_order(Rng::new(context.seed).sample(tokens.len(), budget)))
+        Ok(Selection::from_order(SplitMix64::new(context.seed).sample(tokens.len(), budget)))
     }
 }
 
