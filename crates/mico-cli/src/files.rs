@@ -3,22 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use mico_util::files::{folder, write_atomic};
+use mico_util::files::{resolve, write_atomic};
 
 use crate::failure::Failure;
 
 /// The file that `path` leads to, links followed; refused before any work is done if it cannot be
 /// written there or is no regular file.
 pub(crate) fn check(flag: &str, path: &Path) -> Result<PathBuf, Failure> {
-    let refused = |what: &str| Failure::failed(format!("{flag} {}: {what}", path.display()));
-    match fs::metadata(path) {
-        Ok(found) if found.is_file() => {
-            fs::canonicalize(path).map_err(|error| refused(&error.to_string()))
-        }
-        Ok(_) => Err(refused("is no regular file")),
-        Err(_) if folder(path).is_dir() => Ok(path.to_owned()),
-        Err(_) => Err(refused("its folder does not exist")),
-    }
+    resolve(path).map_err(|error| Failure::failed(format!("{flag} {}: {error}", path.display())))
 }
 
 /// Writes the file that `path` leads to, whole or not at all.
@@ -29,6 +21,7 @@ pub(crate) fn write(flag: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure
 }
 
 /// Whether files can be written to a folder; nothing in it is touched.
+#[cfg(feature = "eval")]
 pub(crate) fn probe(flag: &str, folder: &Path) -> Result<(), Failure> {
     let part = folder.join(format!(".mico.{}.part", std::process::id()));
     let written = fs::File::create(&part).and_then(|_| fs::remove_file(&part));

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use mico_util::ErrorKind;
+
 use crate::item::Item;
 
 /// The result of measuring.
@@ -9,6 +11,7 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why a measurement stopped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
     /// A file could not be read or written.
     #[error("{}: {source}", path.display())]
@@ -105,6 +108,26 @@ pub enum Error {
     /// A setting cannot be.
     #[error(transparent)]
     Engine(#[from] Box<mico_engine::Error>),
+    /// The call contradicts itself, or asks for nothing.
+    #[error("{message}")]
+    Invalid {
+        /// What is wrong, and what would do.
+        message: String,
+    },
+    /// No setting that prunes can be run.
+    #[error("{reason}")]
+    Refused {
+        /// Why the first cannot.
+        reason: String,
+    },
+    /// A source has nothing to ask.
+    #[error("{origin} has no item to ask{reason}")]
+    Empty {
+        /// The source.
+        origin: String,
+        /// What is wrong with its first row, if it has one.
+        reason: String,
+    },
     /// A value is not among those accepted.
     #[error("{what} {found}, accepted: {accepted}")]
     OutOfRange {
@@ -124,6 +147,31 @@ impl From<mico_engine::Error> for Error {
 }
 
 impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Engine(source) | Self::Item { source, .. } => source.kind(),
+            Self::Occupied { .. }
+            | Self::Sweep { .. }
+            | Self::Invalid { .. }
+            | Self::OutOfRange { .. } => ErrorKind::Invalid,
+            Self::Refused { .. } => ErrorKind::Refused,
+            Self::Io { .. } | Self::Busy { .. } | Self::Halted => ErrorKind::Io,
+            Self::Journal { .. }
+            | Self::Conflict { .. }
+            | Self::Apart { .. }
+            | Self::Score { .. }
+            | Self::Data(_)
+            | Self::Prompt { .. }
+            | Self::Empty { .. } => ErrorKind::Corrupt,
+            Self::Picture { .. } => ErrorKind::Internal,
+        }
+    }
+
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
+        Self::Invalid { message: message.into() }
+    }
+
     pub(crate) fn item(item: &Item) -> impl Fn(mico_engine::Error) -> Self {
         let item = item.id.clone();
         move |source| Self::Item { item: item.clone(), source: Box::new(source) }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::Path;
 
+use mico_engine::Engine;
 use mico_model::ModelFiles;
 use mico_util::digest::Hasher;
 
@@ -10,6 +11,35 @@ use crate::error::{Error, Result};
 
 /// Endings of the files that decide answers.
 const ENDINGS: [&str; 4] = ["json", "jinja", "safetensors", "model"];
+
+/// Which model answers, for manifests and keys.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ModelIdentity {
+    /// The model as it was named.
+    pub name: String,
+    /// A hash of its files; of a tower in a folder of its own another one.
+    pub fingerprint: String,
+    /// What of loading decides answers, such as `quantize=q4k dtype=f32`.
+    pub loaded: String,
+}
+
+impl ModelIdentity {
+    /// That of a loaded model, from its files.
+    pub fn new(
+        name: impl Into<String>,
+        files: ModelFiles<'_>,
+        loaded: impl Into<String>,
+        engine: &Engine,
+    ) -> Result<Self> {
+        let mut hash = fingerprint(files)?;
+        let tower = engine.model().config().vision.tower_folder();
+        if let Some(tower) = tower.filter(|folder| folder.is_dir()) {
+            hash = format!("{hash} {}", fingerprint(tower.into())?);
+        }
+        Ok(Self { name: name.into(), fingerprint: hash, loaded: loaded.into() })
+    }
+}
 
 /// A hash of a model's files: the same for the same files, wherever they are.
 pub fn fingerprint(files: ModelFiles<'_>) -> Result<String> {

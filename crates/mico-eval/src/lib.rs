@@ -3,8 +3,9 @@
 //! A [`Source`] yields items (pictures, a question, the right answer) in tracks, each with its rules.
 //! [`run()`] puts them to an engine under several [`Condition`]s and keeps a [`Record`] of each answer in
 //! a [`Journal`] that survives interruptions. [`Summary`] turns records into the paper's Acc and Rel
-//! with intervals, and compares settings on the same items. [`calibrate()`] chooses the refinement
-//! block. Inference knows nothing of scores, and scores nothing of engines.
+//! with intervals, and compares settings on the same items. [`Evaluation`] is all of that in one call,
+//! from [`Tasks`] to result files. [`calibrate()`] chooses the refinement block. Inference knows nothing of
+//! scores, and scores nothing of engines.
 //!
 //! ```
 //! use mico_eval::{Source, Split, TinySuite};
@@ -21,6 +22,7 @@ mod calibrate;
 mod condition;
 pub mod diagnose;
 mod error;
+mod evaluation;
 mod fingerprint;
 pub mod html;
 mod item;
@@ -39,11 +41,14 @@ mod source;
 pub mod stats;
 mod summary;
 mod sweep;
+mod tasks;
+pub mod vtc;
 
-pub use calibrate::{Calibration, CalibrationOptions, Candidate, calibrate};
+pub use calibrate::{Calibration, CalibrationOptions, Candidate, calibrate, refinable_blocks};
 pub use condition::Condition;
 pub use error::{Error, Result};
-pub use fingerprint::fingerprint;
+pub use evaluation::{Conditions, Document, Evaluated, Evaluation, EvaluationOptions};
+pub use fingerprint::{ModelIdentity, fingerprint};
 pub use item::{Damaged, Item, Shown};
 pub use journal::{Journal, RECORDS};
 pub use manifest::{Asked, MANIFEST, Manifest, Refused};
@@ -62,3 +67,4 @@ pub use summary::{
     TrackScore, paper_table,
 };
 pub use sweep::{Entry, Layers, READY, Sweep};
+pub use tasks::{Subject, Tasks, asked_track};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mico_util::files::write_resolved;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
@@ -85,6 +86,11 @@ impl Manifest {
         })
     }
 
+    /// Writes it to a folder.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        write_json(&folder.join(MANIFEST), self)
+    }
+
     /// Whether another run asked the same of the same model, so that records of both belong together.
     pub fn matches(&self, other: &Self) -> std::result::Result<(), &'static str> {
         let differs = |differs: bool, what| if differs { Err(what) } else { Ok(()) };
@@ -96,4 +102,15 @@ impl Manifest {
         differs(self.settings != other.settings, "settings")?;
         differs(self.limit != other.limit, "limit")
     }
+}
+
+/// Writes a result file, whole or not at all.
+pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
+    write_resolved(path, bytes).map_err(Error::io(path))
+}
+
+/// The same, of a document.
+pub(crate) fn write_json(path: &Path, document: &impl Serialize) -> Result<()> {
+    let json = serde_json::to_vec_pretty(document);
+    write_bytes(path, &json.map_err(|error| Error::io(path)(error.into()))?)
 }

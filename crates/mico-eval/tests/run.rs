@@ -2,12 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 
-use mico_engine::{Engine, EngineOptions};
+use mico_engine::{Engine, EngineOptions, Setting};
 use mico_eval::{
-    CalibrationOptions, Error, Journal, Manifest, Run, Setting, Shard, Source, Split, Summary,
-    TinySuite, calibrate, fingerprint, merge, run,
+    CalibrationOptions, Condition, Conditions, Error, Evaluated, Evaluation, EvaluationOptions,
+    Journal, Manifest, ModelIdentity, Run, Shard, Source, Split, Summary, Tasks, TinySuite,
+    calibrate, fingerprint, merge,
 };
 use mico_video::VideoOptions;
 
@@ -15,35 +17,27 @@ fn engine() -> Engine {
     Engine::open(&mico_tiny::MODEL, &EngineOptions::default()).unwrap().0
 }
 
-fn settings() -> Vec<Setting> {
-    let pruned = ["mico", "mico-s1", "random"].map(|method| Setting::pruned(method, 32));
-    [Setting::Unpruned, Setting::Blank].into_iter().chain(pruned).collect()
+fn conditions() -> Vec<Condition> {
+    let base = Setting::default();
+    let pruned = ["mico", "mico-s1", "random"].map(|name| Condition::pruned(name, 32).unwrap());
+    [Condition::unpruned(&base), Condition::blank(&base)].into_iter().chain(pruned).collect()
 }
 
-fn measured<'a>(
-    engine: &'a Engine,
-    sources: &'a [&'a dyn Source],
-    settings: &'a [Setting],
-) -> Run<'a> {
-    let (video, shard) = (VideoOptions::default(), Shard::default());
-    Run { engine, model: "m", sources, settings, shard, video, jobs: None, album: None }
+fn options(seed: u64, limit: usize, conditions: Vec<Condition>) -> EvaluationOptions {
+    let tasks = Tasks::tiny(Split::Benchmark, seed, limit);
+    EvaluationOptions::new(tasks, Setting::default(), Conditions::These(conditions))
 }
 
-fn manifest(run: &Run<'_>) -> Manifest {
-    Manifest {
-        title: String::new(),
-        version: String::new(),
-        model: "tiny".into(),
-        fingerprint: "f".into(),
-        argv: Vec::new(),
-        asked: run.asked(),
-        settings: run.settings.to_vec(),
-        refused: Vec::new(),
-        limit: None,
-        shard: run.shard,
-        finished: true,
-        damaged: Vec::new(),
-    }
+/// The same with its records in a folder.
+fn kept(options: &EvaluationOptions, folder: &Path, resume: bool) -> EvaluationOptions {
+    let mut options = options.clone();
+    (options.out, options.resume) = (Some(folder.to_owned()), resume);
+    options
+}
+
+fn evaluate(engine: &Engine, options: EvaluationOptions) -> Evaluated {
+    let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", engine).unwrap();
+    Evaluation::open(options).unwrap().run(engine, &identity, &|_, _| {}).unwrap()
 }
 
 /// The answers of a run, without times.
@@ -53,23 +47,24 @@ fn answers(journal: &Journal) -> Vec<(String, String, String)> {
 }
 
 /// A summary without the times of its rows.
-fn summary(run: &Run<'_>, journal: &Journal) -> Summary {
-    let mut summary = Summary::new(&manifest(run), journal).unwrap();
+fn timeless(mut summary: Summary) -> Summary {
     summary.rows.iter_mut().for_each(|row| row.seconds = 0.0);
     summary
 }
 
 #[test]
 fn an_interrupted_run_ends_like_one_that_was_not() {
-    let (engine, suite, settings) = (engine(), TinySuite::new(Split::Benchmark, 5, 3), settings());
-    let sources: [&dyn Source; 1] = [&suite];
-    let measured = measured(&engine, &sources, &settings);
+    let (engine, options) = (engine(), options(5, 3, conditions()));
     let whole = tempfile::tempdir().unwrap();
-    let journal = Journal::open(whole.path(), false).unwrap();
     let told = Mutex::new((0, None));
-    run(&measured, &journal, &|done, total| *told.lock().unwrap() = (done, total)).unwrap();
+    let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", &engine).unwrap();
+    let opened = Evaluation::open(kept(&options, whole.path(), false)).unwrap();
+    let tell = |done, total| *told.lock().unwrap() = (done, total);
+    let finished = opened.run(&engine, &identity, &tell).unwrap();
     assert_eq!(*told.lock().unwrap(), (135, Some(135)));
-    let expected = answers(&journal);
+    assert!(finished.manifest.finished && finished.manifest.refused.is_empty());
+    assert_eq!(finished.manifest, Manifest::read(whole.path()).unwrap());
+    let expected = answers(&finished.journal);
     assert_eq!(expected.len(), 3 * 9 * 5);
     let busy = Journal::open(whole.path(), true);
     assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
@@ -78,19 +73,18 @@ fn an_interrupted_run_ends_like_one_that_was_not() {
     let text = fs::read(whole.path().join("records.jsonl")).unwrap();
     let part = tempfile::tempdir().unwrap();
     fs::write(part.path().join("records.jsonl"), &text[..text.len() / 2 + 7]).unwrap();
-    let refused = Journal::open(part.path(), false);
+    let refused = Evaluation::open(kept(&options, part.path(), false));
     assert!(matches!(refused, Err(Error::Occupied { .. })), "{refused:?}");
-    let resumed = Journal::open(part.path(), true).unwrap();
-    let had = resumed.len();
+    let had = Journal::open(part.path(), true).unwrap().len();
     assert!(had > 0 && had < expected.len(), "{had} records were there");
-    run(&measured, &resumed, &|_, _| {}).unwrap();
-    assert_eq!(answers(&resumed), expected);
-    assert_eq!(summary(&measured, &resumed), summary(&measured, &journal));
-    drop(resumed);
+    let resumed = evaluate(&engine, kept(&options, part.path(), true));
+    assert_eq!(answers(&resumed.journal), expected);
+    assert_eq!(timeless(resumed.summary), timeless(finished.summary));
+    drop(resumed.journal);
     let read_back = Journal::open(part.path(), true).unwrap();
     assert_eq!(answers(&read_back), expected);
-    let summary = summary(&measured, &read_back);
-    assert_eq!(summary.rows.len(), settings.len());
+    let summary = Summary::new(&Manifest::read(part.path()).unwrap(), &read_back).unwrap();
+    assert_eq!(summary.rows.len(), conditions().len());
     // Three budgets' worth of pairs would be more; here one budget and three methods.
     assert_eq!(summary.comparisons.len(), 3);
     assert!(summary.markdown("").contains("| mico | 32 |"));
@@ -98,49 +92,47 @@ fn an_interrupted_run_ends_like_one_that_was_not() {
 
 #[test]
 fn threads_change_nothing() {
-    let (engine, suite, settings) = (engine(), TinySuite::new(Split::Benchmark, 6, 2), settings());
-    let sources: [&dyn Source; 1] = [&suite];
     let with = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let journal = Journal::in_memory();
-        let measured = measured(&engine, &sources, &settings);
-        pool.install(|| run(&measured, &journal, &|_, _| {})).unwrap();
-        (answers(&journal), pool.install(|| summary(&measured, &journal)))
+        let engine = engine().with_threads(threads).unwrap();
+        let done = evaluate(&engine, options(6, 2, conditions()));
+        (answers(&done.journal), timeless(done.summary))
     };
     assert_eq!(with(1), with(2));
 }
 
 #[test]
 fn parts_put_together_are_the_whole() {
-    let (engine, suite) = (engine(), TinySuite::new(Split::Benchmark, 7, 3));
-    let settings = [Setting::Unpruned, Setting::pruned("mico", 32)];
-    let sources: [&dyn Source; 1] = [&suite];
-    let measured = measured(&engine, &sources, &settings);
-    let whole = Journal::in_memory();
-    run(&measured, &whole, &|_, _| {}).unwrap();
+    let engine = engine();
+    let compared =
+        vec![Condition::unpruned(&Setting::default()), Condition::pruned("mico", 32).unwrap()];
+    let options = options(7, 3, compared);
+    let whole = evaluate(&engine, options.clone());
     let folder = tempfile::tempdir().unwrap();
     let parts = ["1/2", "2/2"].map(|part| {
         let place = folder.path().join(part.replace('/', "-"));
-        let journal = Journal::open(&place, false).unwrap();
-        let part = Run { shard: part.parse().unwrap(), ..measured };
-        run(&part, &journal, &|_, _| {}).unwrap();
-        assert!(!journal.is_empty() && journal.len() < whole.len());
-        let text = serde_json::to_vec(&manifest(&part)).unwrap();
-        fs::write(place.join("run.json"), text).unwrap();
+        let mut options = kept(&options, &place, false);
+        options.shard = part.parse().unwrap();
+        let done = evaluate(&engine, options).journal;
+        assert!(!done.is_empty() && done.len() < whole.journal.len());
         place
     });
-    let merged = Journal::in_memory();
-    let found = merge(&parts, &merged, false).unwrap();
-    assert!(found.shard.is_whole());
-    assert_eq!(answers(&merged), answers(&whole));
-    assert_eq!(summary(&measured, &merged), summary(&measured, &whole));
+    let merged = Evaluated::merged(&parts, false).unwrap();
+    assert!(merged.manifest.shard.is_whole());
+    assert_eq!(answers(&merged.journal), answers(&whole.journal));
+    assert_eq!(timeless(merged.summary.clone()), timeless(whole.summary));
+    // What was put together is a run like any other, and is not written over one.
+    let place = folder.path().join("whole");
+    merged.write_whole(&parts, &place).unwrap();
+    assert_eq!(answers(&Journal::read(&place).unwrap()), answers(&merged.journal));
+    let message = merged.write_whole(&parts, &place).unwrap_err().to_string();
+    assert!(message.contains("holds a run"), "{message}");
     // One part is not the whole, and parts of different runs are no run.
     let message = merge(&parts[..1], &Journal::in_memory(), false).unwrap_err().to_string();
     assert!(message.contains("part 2/2"), "{message}");
     assert!(!merge(&parts[..1], &Journal::in_memory(), true).unwrap().finished);
     let mut other = Manifest::read(&parts[1]).unwrap();
     other.fingerprint = "another".into();
-    fs::write(parts[1].join("run.json"), serde_json::to_vec(&other).unwrap()).unwrap();
+    other.write(&parts[1]).unwrap();
     let message = merge(&parts, &Journal::in_memory(), false).unwrap_err().to_string();
     assert!(message.contains("model"), "{message}");
 }
@@ -157,7 +149,18 @@ fn a_damaged_journal_is_named() {
 fn calibration_tries_every_block_and_says_which_cannot_be() {
     let (engine, suite) = (engine(), TinySuite::new(Split::Calibration, 0, 1));
     let sources: [&dyn Source; 1] = [&suite];
-    let run = measured(&engine, &sources, &[]);
+    let base = Setting::default();
+    let run = Run {
+        engine: &engine,
+        model: "m",
+        sources: &sources,
+        base: &base,
+        settings: &[],
+        shard: Shard::default(),
+        video: VideoOptions::default(),
+        jobs: None,
+        album: None,
+    };
     let layers = vec![5, 3, 1, 3];
     let options = CalibrationOptions { tokens: 64, layers, pool: 2, sample: None, seed: 0 };
     let found = calibrate(&run, &options, &|_, _| {}).unwrap();

@@ -1,7 +1,7 @@
 //! Files that appear whole or not at all.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
@@ -20,6 +20,22 @@ pub fn write_atomic_via(staging: &Path, path: &Path, bytes: impl AsRef<[u8]>) ->
     file.write_all(bytes.as_ref())?;
     file.as_file().sync_all()?;
     file.persist(path).map(drop).map_err(|failed| failed.error)
+}
+
+/// The file that `path` leads to, links followed; an error if it is no regular file, or is not there and
+/// could not be made.
+pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => std::fs::canonicalize(path),
+        Ok(_) => Err(io::Error::other("is no regular file")),
+        Err(_) if folder(path).is_dir() => Ok(path.to_owned()),
+        Err(_) => Err(io::Error::other("its folder does not exist")),
+    }
+}
+
+/// Writes the file that `path` leads to, whole or not at all; a link stays one.
+pub fn write_resolved(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    write_atomic(&resolve(path)?, bytes)
 }
 
 /// The folder a path is in: the present one for a bare name.

@@ -6,6 +6,7 @@ mod table;
 
 use std::fmt::Write as _;
 
+use mico_engine::Engine;
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -88,6 +89,13 @@ const KL_IS: &str = "KL(unpruned || pruned) per token of the unpruned answer, it
 struct Swept {
     setting: Condition,
     layer_average: f64,
+}
+
+/// The blocks of a model that can be refined after, from 1: all but the last that have attention, which
+/// refinement reads.
+pub fn refinable_blocks(engine: &Engine) -> Vec<usize> {
+    let decoder = engine.model().decoder();
+    (1..decoder.blocks()).filter(|block| decoder.has_attention(block - 1)).collect()
 }
 
 /// Sweeps the refinement block on all items of the run's sources; its settings are not looked at.

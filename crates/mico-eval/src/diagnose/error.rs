@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use mico_util::ErrorKind;
+
 use super::source::Check;
 
 /// The result of a check.
@@ -9,6 +11,7 @@ pub type Result<T> = std::result::Result<T, DiagnoseError>;
 
 /// Why a check stopped. What is wrong with a single picture is [`super::Damaged`] instead.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DiagnoseError {
     /// A file could not be read.
     #[error("{}: {source}", path.display())]
@@ -56,5 +59,18 @@ pub enum DiagnoseError {
 impl From<mico_engine::Error> for DiagnoseError {
     fn from(error: mico_engine::Error) -> Self {
         Self::Engine(Box::new(error))
+    }
+}
+
+impl DiagnoseError {
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Io { .. } => ErrorKind::Io,
+            Self::Line { .. } => ErrorKind::Corrupt,
+            Self::TooFew { .. } => ErrorKind::Refused,
+            Self::OutOfRange { .. } => ErrorKind::Invalid,
+            Self::Engine(error) => error.kind(),
+        }
     }
 }

@@ -89,7 +89,9 @@ impl Diagnose<'_> {
 
     /// MiCo at the budget, as the relevance is observed.
     pub(super) fn options(&self) -> SessionOptions {
-        Pruning::mico(Budget::Tokens(self.budget)).into()
+        let mut options = self.base.clone();
+        options.pruning = Pruning::mico(Budget::Tokens(self.budget));
+        options
     }
 }
 

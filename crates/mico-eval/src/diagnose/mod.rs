@@ -22,7 +22,7 @@ mod reliability;
 mod scenes;
 mod source;
 
-use mico_engine::Engine;
+use mico_engine::{Engine, SessionOptions};
 use serde::Serialize;
 
 pub use error::{DiagnoseError, Result};
@@ -46,6 +46,8 @@ pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 pub struct Diagnose<'a> {
     /// The model.
     pub engine: &'a Engine,
+    /// Switches, image limits and prompt style; its pruning is not looked at.
+    pub base: &'a SessionOptions,
     /// The pictures.
     pub source: &'a dyn Source,
     /// Draws pictures, halves, masks and heads.

@@ -4,7 +4,6 @@ use mico_chart::{Axis, Chart, Drawing, Point, Reference, ReferenceShape, Series}
 
 use super::Told;
 use super::text::escape;
-use crate::condition::Condition;
 use crate::summary::{Estimate, Row};
 
 /// A value of a row that can be drawn.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use mico_engine::Setting;
 use serde_json::json;
 
 use super::*;
@@ -11,7 +12,6 @@ use crate::manifest::{Asked, Refused};
 use crate::record::{Keys, Record, Spent};
 use crate::scorer::Scorer;
 use crate::scoring::{Scoring, TrackSpec};
-use crate::setting::Pruned;
 use crate::shard::Shard;
 
 const ODD: &str = "<script>alert(\"x\")</script> 'q' \u{7}\u{202e}";
@@ -85,11 +85,12 @@ fn html(manifest: &Manifest, items: usize, most: usize) -> Report {
 }
 
 fn methods() -> Vec<Condition> {
-    let mut settings = vec![Setting::Unpruned, Setting::Blank];
+    let base = Setting::default();
+    let mut settings = vec![Condition::unpruned(&base), Condition::blank(&base)];
     for tokens in [64, 32] {
         for method in ["mico", "random"] {
-            let label = Some(format!("{method} {ODD}"));
-            settings.push(Setting::Pruned(Pruned { label, ..Pruned::new(method, tokens) }));
+            let label = format!("{method} {ODD}");
+            settings.push(Condition { label, ..Condition::pruned(method, tokens).unwrap() });
         }
     }
     settings
@@ -150,11 +151,12 @@ fn pictures_come_first_and_items_are_bounded() {
 
 #[test]
 fn blocks_and_pools_become_curves() {
-    let mut settings = vec![Setting::Unpruned, Setting::pruned("mico-s1", 32)];
+    let base = Setting::default();
+    let of = |text: &str| Condition::of(text.parse().unwrap(), &base);
+    let mut settings = vec![Condition::unpruned(&base), of("mico-s1 T=32")];
     for layer in 1..4 {
-        let pruned = Pruned { refine_layer: Some(layer), ..Pruned::new("mico", 32) };
-        settings.push(Setting::Pruned(pruned.clone()));
-        settings.push(Setting::Pruned(Pruned { pool: 3, ..pruned }));
+        settings.push(of(&format!("mico T=32 K={layer}")));
+        settings.push(of(&format!("mico T=32 K={layer} n=3")));
     }
     let text = html(&run(settings, &["a"]), 4, 10).html;
     assert!(text.contains("id=\"c1-layers\"") && text.contains("id=\"c1-pools\""));

@@ -1,0 +1,98 @@
+//! An evaluation that was run, scored.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::error::{Error, Result};
+use crate::journal::{Journal, RECORDS};
+use crate::manifest::{MANIFEST, Manifest, write_bytes, write_json};
+use crate::merge::merge;
+use crate::run::Album;
+use crate::summary::{Summary, paper_table};
+
+/// What was asked, what was answered, and what that comes to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Evaluated {
+    /// What was asked of which model under which conditions.
+    pub manifest: Manifest,
+    /// The answers.
+    pub journal: Journal,
+    /// What they come to.
+    pub summary: Summary,
+}
+
+/// An evaluation as scripts read it.
+#[derive(Debug, Serialize)]
+#[non_exhaustive]
+pub struct Document<'a> {
+    /// The model as it was named.
+    pub model: &'a str,
+    /// A hash of its files.
+    pub fingerprint: &'a str,
+    /// How the program was called.
+    pub argv: &'a [String],
+    /// Scores, intervals and comparisons.
+    #[serde(flatten)]
+    pub summary: &'a Summary,
+}
+
+impl Evaluated {
+    /// Scores the records of a run.
+    pub fn new(manifest: Manifest, journal: Journal) -> Result<Self> {
+        let summary = Summary::new(&manifest, &journal)?;
+        Ok(Self { manifest, journal, summary })
+    }
+
+    /// Puts the parts of a run together and scores them as one; one that is missing or was not finished is
+    /// an error unless `partial`.
+    pub fn merged(parts: &[PathBuf], partial: bool) -> Result<Self> {
+        let journal = Journal::in_memory();
+        let manifest = merge(parts, &journal, partial)?;
+        Self::new(manifest, journal)
+    }
+
+    /// For scripts.
+    pub fn document(&self) -> Document<'_> {
+        let Manifest { model, fingerprint, argv, .. } = &self.manifest;
+        Document { model, fingerprint, argv, summary: &self.summary }
+    }
+
+    /// For people.
+    pub fn markdown(&self) -> String {
+        self.summary.markdown(&self.manifest.title)
+    }
+
+    /// Writes the scores to a folder: JSON, and tables in Markdown, LaTeX and CSV. Records and manifest are
+    /// there already.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        let table = paper_table(&self.summary, &self.manifest.title);
+        write_json(&folder.join("summary.json"), &self.document())?;
+        write_bytes(&folder.join("summary.md"), self.markdown().as_bytes())?;
+        write_bytes(&folder.join("table.tex"), table.latex().as_bytes())?;
+        write_bytes(&folder.join("table.csv"), table.csv().as_bytes())
+    }
+
+    /// Writes records, pictures and manifest of a run whose parts were put together to a folder that holds
+    /// no run.
+    pub fn write_whole(&self, parts: &[PathBuf], folder: &Path) -> Result<()> {
+        if folder.join(MANIFEST).exists() {
+            let folder = folder.display();
+            let message = format!("--out {folder} holds a run, accepted: another folder");
+            return Err(Error::invalid(message));
+        }
+        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        let path = folder.join(RECORDS);
+        let mut lines = Vec::new();
+        for record in self.journal.records() {
+            let line = serde_json::to_writer(&mut lines, &record);
+            line.map_err(|error| Error::io(&path)(error.into()))?;
+            lines.push(b'\n');
+        }
+        write_bytes(&path, &lines)?;
+        Album::collect(parts, folder)?;
+        // The manifest is written last: without it a folder is what an interruption left.
+        self.manifest.write(folder)
+    }
+}
