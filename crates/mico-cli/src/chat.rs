@@ -2,8 +2,7 @@
 
 use std::io::{BufRead, Write};
 
-use mico_engine::pruner::Pruning;
-use mico_engine::{Engine, Prompt, TurnRequest};
+use mico_engine::{Engine, Error, Prompt, Request, TurnRequest};
 
 use crate::failure::Failure;
 use crate::output::{self, Streamed};
@@ -11,9 +10,9 @@ use crate::run::report;
 
 /// Asks for questions until the input ends or `/quit`. The first turn carries the images; later
 /// ones build on its caches.
-pub(crate) fn talk(engine: &Engine, first: TurnRequest, pruning: Pruning) -> Result<(), Failure> {
-    let mut session = engine.session(pruning);
-    let mut images = first.images;
+pub(crate) fn talk(engine: &Engine, first: Request) -> Result<(), Failure> {
+    let mut session = engine.session(first.options);
+    let (mut images, generation) = (first.turn.images, first.turn.generation);
     eprintln!("Ask away; an empty line is skipped, /quit ends.");
     let mut input = std::io::stdin().lock();
     let mut line = Vec::new();
@@ -29,18 +28,17 @@ pub(crate) fn talk(engine: &Engine, first: TurnRequest, pruning: Pruning) -> Res
             "" => {}
             "/quit" => return Ok(()),
             question => {
-                let turn = TurnRequest {
-                    prompt: Prompt::question(question, images.len()),
-                    images: std::mem::take(&mut images),
-                    generation: first.generation.clone(),
-                    dump: false,
-                };
+                let prompt = Prompt::question(question, images.len());
+                let mut turn = TurnRequest::new(std::mem::take(&mut images), prompt);
+                turn.generation = generation.clone();
                 let retry = turn.images.clone();
                 match session.ask(engine, &turn, &mut Streamed::default()) {
                     Ok(outcome) => {
                         output::line("")?;
                         report(engine, &outcome);
                     }
+                    // Nobody reads the answers any more.
+                    Err(Error::Cancelled) => return Ok(()),
                     Err(error) => {
                         // The session is as it was: the images still wait for their question.
                         images = retry;

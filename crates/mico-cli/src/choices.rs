@@ -7,11 +7,16 @@ use std::str::FromStr;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
+#[cfg(feature = "eval")]
 use mico_data::Layout;
 use mico_engine::PromptStyle;
-use mico_engine::pruner::{self, MethodSpec};
-use mico_model::{PRESETS, Precision, Preset, QuantKind};
+use mico_engine::families::FamilySpec;
+#[cfg(feature = "eval")]
+use mico_engine::pruner::MethodSpec;
+use mico_model::{Precision, Preset, QuantKind};
+#[cfg(feature = "eval")]
 use mico_score::{Profile, Track};
+use mico_select::methods::{self, Method};
 
 /// Reads one of several names.
 #[derive(Clone)]
@@ -20,6 +25,7 @@ pub(crate) struct Choice<T> {
     read: fn(&str) -> Result<T, String>,
 }
 
+#[cfg(feature = "eval")]
 impl<T> Choice<T> {
     /// The value of a name that comes from elsewhere than the command line.
     pub(crate) fn read(&self, text: &str) -> Result<T, String> {
@@ -70,53 +76,46 @@ pub(crate) fn single<T: FromStr<Err: Display>>(text: &str) -> Result<T, String> 
     }
 }
 
-fn pruners() -> Vec<PossibleValue> {
-    let value = |pruner: &pruner::Registered| PossibleValue::new(pruner.name).help(pruner.about);
-    pruner::PRUNERS.iter().map(value).collect()
+/// A method's name with what it does.
+fn described(method: &'static Method) -> PossibleValue {
+    PossibleValue::new(method.name).help(method.about)
+}
+
+fn known(
+    name: &str,
+    methods: impl Iterator<Item = &'static Method>,
+) -> Result<String, String> {
+    let names: Vec<&str> = methods.map(|method| method.name).collect();
+    let found = names.contains(&name).then(|| name.to_owned());
+    found.ok_or_else(|| format!("accepted: {}", names.join(", ")))
 }
 
 /// A pruner's name.
 pub(crate) fn pruner() -> Choice<String> {
-    let read = |text: &str| {
-        let name = single::<String>(text)?;
-        let known = pruner::PRUNERS.iter().any(|pruner| pruner.name == name);
-        known.then_some(name).ok_or_else(|| format!("accepted: {}", pruner::names()))
-    };
-    Choice { names: pruners, read }
+    let read = |text: &str| known(&single::<String>(text)?, methods::pruners());
+    Choice { names: || methods::pruners().map(described).collect(), read }
 }
 
 /// A pruner's name, perhaps with settings as in `vispruner:ratio=0.3`; one of a list.
-pub(crate) fn pruner_spec() -> Choice<String> {
+#[cfg(feature = "eval")]
+pub(crate) fn pruner_spec() -> Choice<MethodSpec> {
     let read = |text: &str| {
-        read::<MethodSpec>(text)?;
-        let name = text.split(':').next().unwrap_or(text);
-        let known = pruner::PRUNERS.iter().any(|pruner| pruner.name == name);
-        known.then(|| text.to_owned()).ok_or_else(|| format!("accepted: {}", pruner::names()))
+        let spec = read::<MethodSpec>(text)?;
+        known(spec.name(), methods::pruners()).map(|_| spec)
     };
-    Choice { names: pruners, read }
+    Choice { names: || methods::pruners().map(described).collect(), read }
 }
 
 /// A selector's name.
 pub(crate) fn selector() -> Choice<String> {
-    let names = || {
-        let value = |method: &mico_select::methods::Method| {
-            PossibleValue::new(method.name).help(method.about)
-        };
-        mico_select::methods::METHODS.iter().map(value).collect()
-    };
-    let read = |text: &str| {
-        let name = single::<String>(text)?;
-        let names: Vec<&str> =
-            mico_select::methods::METHODS.iter().map(|method| method.name).collect();
-        let known = names.contains(&name.as_str());
-        known.then_some(name).ok_or_else(|| format!("accepted: {}", names.join(", ")))
-    };
-    Choice { names, read }
+    let read = |text: &str| known(&single::<String>(text)?, methods::selectors());
+    Choice { names: || methods::selectors().map(described).collect(), read }
 }
 
 /// A prompt style.
 pub(crate) fn prompt_style() -> Choice<PromptStyle> {
-    Choice { names: || plain(PromptStyle::ALL.map(PromptStyle::name)), read: read::<PromptStyle> }
+    let names = || PromptStyle::names().into_iter().map(PossibleValue::new).collect();
+    Choice { names, read: read::<PromptStyle> }
 }
 
 /// A quantisation of the decoder's matrices.
@@ -132,33 +131,31 @@ pub(crate) fn dtype() -> Choice<Precision> {
 }
 
 /// A benchmark.
+#[cfg(feature = "eval")]
 pub(crate) fn track() -> Choice<Track> {
     let read = |text: &str| read::<Track>(&single::<String>(text)?);
     Choice { names: || plain(Track::ALL.map(Track::name)), read }
 }
 
 /// A benchmark a model can be asked about.
+#[cfg(feature = "eval")]
 pub(crate) fn asked_track() -> Choice<Track> {
     let names = || {
         let asked = Track::ALL.into_iter().filter(|track| *track != Track::VtcBench);
         asked.map(|track| PossibleValue::new(track.name())).collect()
     };
-    let read = |text: &str| match read(text)? {
-        Track::VtcBench => {
-            Err("task 'vtcbench' is scored from logs: mico score --task vtcbench".to_owned())
-        }
-        track => Ok(track),
-    };
-    Choice { names, read }
+    Choice { names, read: mico_eval::asked_track }
 }
 
 /// The layout of a benchmark's files.
+#[cfg(feature = "eval")]
 pub(crate) fn layout() -> Choice<Layout> {
     let read = |text: &str| find(text, Layout::ALL, Layout::name);
     Choice { names: || plain(Layout::ALL.map(Layout::name)), read }
 }
 
 /// A toolkit's prompts and rules.
+#[cfg(feature = "eval")]
 pub(crate) fn profile() -> Choice<Profile> {
     let read = |text: &str| find(text, Profile::ALL, Profile::name);
     Choice { names: || plain(Profile::ALL.map(Profile::name)), read }
@@ -166,12 +163,15 @@ pub(crate) fn profile() -> Choice<Profile> {
 
 /// A published model.
 pub(crate) fn preset() -> Choice<&'static Preset> {
-    let names = || PRESETS.iter().map(|preset| PossibleValue::new(preset.name)).collect();
-    let read = |text: &str| Preset::find(text).map_err(|error| error.to_string());
+    let names = || FamilySpec::presets().iter().map(|preset| PossibleValue::new(preset.name)).collect();
+    let read = |text: &str| {
+        FamilySpec::preset(text).map(|(_, preset)| preset).map_err(|error| error.to_string())
+    };
     Choice { names, read }
 }
 
 /// What `--sweep` says of itself.
+#[cfg(feature = "eval")]
 pub(crate) fn sweep_help() -> String {
     let names = mico_eval::READY.map(|(name, _)| name).join(", ");
     format!("A sweep: a TOML file, or one that comes with the program ({names})")

@@ -8,7 +8,6 @@ use crate::failure::Failure;
 use crate::hub;
 use crate::model_args::ModelArgs;
 use crate::output;
-use crate::threads::in_pool;
 
 const BYTES_PER_GIB: f64 = 1_073_741_824.0;
 
@@ -103,8 +102,7 @@ fn hub() -> Check {
 }
 
 fn model(args: &ModelArgs) -> Result<Check, Failure> {
-    let opened = in_pool(args.threads, || args.open())?;
-    Ok(match opened {
+    Ok(match args.open() {
         Ok(engine) => {
             let about = engine.describe();
             let calibrated = if about.uncalibrated { ", uncalibrated" } else { "" };

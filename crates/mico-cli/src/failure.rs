@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use mico_engine::ErrorKind;
+
 /// Exit status of work that failed.
 pub const FAILED: u8 = 1;
 /// Exit status of a call that cannot be right.
@@ -25,9 +27,28 @@ impl Failure {
         Self { message: message.to_string(), status: MISUSED }
     }
 
+    /// An error of a library, by whose fault it is.
+    pub fn of(kind: ErrorKind, message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), status: exit_status(kind) }
+    }
+
     /// The exit status.
     pub fn status(&self) -> u8 {
         self.status
+    }
+}
+
+/// The exit status for an error of a kind: a call that can never be right, or work that failed.
+pub fn exit_status(kind: ErrorKind) -> u8 {
+    match kind {
+        ErrorKind::Invalid => MISUSED,
+        ErrorKind::Refused
+        | ErrorKind::Unsupported
+        | ErrorKind::TooLarge
+        | ErrorKind::Cancelled
+        | ErrorKind::Corrupt
+        | ErrorKind::Io
+        | ErrorKind::Internal => FAILED,
     }
 }
 
@@ -43,48 +64,20 @@ impl fmt::Display for Failure {
 
 impl From<mico_select::Error> for Failure {
     fn from(error: mico_select::Error) -> Self {
-        use mico_select::Error as E;
-        match error {
-            E::UnknownMethod { .. } | E::UnknownSetting { .. } | E::BadSetting { .. } => {
-                Self::misused(error)
-            }
-            _ => Self::failed(error),
-        }
+        mico_engine::Error::from(error).into()
     }
 }
 
 impl From<mico_engine::Error> for Failure {
     fn from(error: mico_engine::Error) -> Self {
-        use mico_engine::Error as E;
-        use mico_select::Error as S;
-        match error {
-            E::OutOfRange { .. }
-            | E::Unknown { .. }
-            | E::Select(
-                S::OutOfRange { .. }
-                | S::UnknownMethod { .. }
-                | S::UnknownSetting { .. }
-                | S::BadSetting { .. },
-            ) => Self::misused(error),
-            _ => Self::failed(error),
-        }
+        Self::of(error.kind(), error)
     }
 }
 
 #[cfg(feature = "eval")]
 impl From<mico_eval::Error> for Failure {
     fn from(error: mico_eval::Error) -> Self {
-        match error {
-            mico_eval::Error::Engine(error) => Self::from(*error),
-            mico_eval::Error::Item { item, source } => {
-                let cause = Self::from(*source);
-                Self { message: format!("item {item}: {}", cause.message), ..cause }
-            }
-            mico_eval::Error::OutOfRange { .. }
-            | mico_eval::Error::Occupied { .. }
-            | mico_eval::Error::Sweep { .. } => Self::misused(error),
-            _ => Self::failed(error),
-        }
+        Self::of(error.kind(), error)
     }
 }
 

@@ -5,6 +5,8 @@ use clap::{Args, ValueEnum};
 use mico_engine::families::FamilySpec;
 use mico_engine::flops::Head;
 use mico_engine::{Counted, Estimate, Switches, TextTokens};
+use mico_engine::pruner::Pruning;
+use mico_model::Preset;
 use mico_vision::Size;
 use serde::Serialize;
 
@@ -68,7 +70,10 @@ struct Document {
 impl FlopsArgs {
     fn estimate(&self) -> Result<Document, Failure> {
         let (family, preset) = FamilySpec::preset(self.preset.name).map_err(Failure::misused)?;
-        let pruning = self.pruning.pruning()?;
+        let pruning = match self.pruning.pruning()? {
+            Some(pruning) => pruning.build()?,
+            None => Pruning::off(),
+        };
         let config = preset.config();
         let usual = &family.usual;
         if let (Some(frames), false) = (self.frames, family.traits().takes_video) {

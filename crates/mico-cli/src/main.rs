@@ -20,7 +20,7 @@ fn main() -> ExitCode {
     let result = Cli::read(std::env::args_os()).and_then(|cli| {
         let Some(cli) = cli else { return Ok(()) };
         if let Some(threads) = cli.engine_threads() {
-            mico_cli::threads::hold(threads);
+            limit_candle(threads);
         }
         cli.run()
     });
@@ -31,6 +31,13 @@ fn main() -> ExitCode {
             ExitCode::from(failure.status())
         }
     }
+}
+
+/// Products of `q6k` and `q8_0` matrices run on a pool of candle's own, whose size it reads from the environment
+/// when the first of them runs; all other work is on the engine's threads.
+fn limit_candle(threads: u64) {
+    // SAFETY: nothing has been started yet, so no other thread can be reading the environment.
+    unsafe { std::env::set_var("CANDLE_NUM_THREADS", threads.to_string()) };
 }
 
 /// Damaged benchmark files are reported in one line, so what their decoders say when they give up is not

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::ProgressBar;
-use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Switches};
+use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Setting};
 use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, QuantKind};
 
 use crate::choices;
@@ -87,14 +86,30 @@ impl ModelArgs {
         self.load(&self.locate()?)
     }
 
-    /// What of these arguments decides answers, apart from the model's files.
-    pub(crate) fn decides(&self) -> String {
-        let Self { quantize, dtype, prompt_style, switches, limits, .. } = self;
-        format!("{quantize:?} {dtype:?} {prompt_style:?} {switches:?} {limits:?}")
+    /// What every request of this call has in common; nothing is pruned yet.
+    pub(crate) fn base(&self) -> Result<Setting, Failure> {
+        let mut base = Setting::default();
+        for switch in &self.switches {
+            if !switch.contains('=') {
+                return Err(Failure::misused(format!("--switch '{switch}', accepted: NAME=VALUE")));
+            }
+            base.switches.set_all(switch)?;
+        }
+        base.limits = self.limits.limits();
+        base.style = self.prompt_style;
+        Ok(base)
+    }
+
+    /// What of the way the model is loaded decides answers.
+    #[cfg(feature = "eval")]
+    pub(crate) fn load_identity(&self) -> String {
+        let quantize = self.quantize.map_or("none", QuantKind::name);
+        format!("quantize={quantize} dtype={}", self.dtype.name())
     }
 
     /// Whether anything is said about the sizes of images.
-    pub(crate) fn says_sizes(&self) -> bool {
+    #[cfg(feature = "eval")]
+    pub(crate) fn overrides_image_size(&self) -> bool {
         let named = |switch: &String| {
             switch.trim().to_lowercase().replace('-', "_").starts_with("image_limits")
         };
@@ -110,17 +125,14 @@ impl ModelArgs {
     /// Loads a model that was found.
     pub(crate) fn load(&self, located: &Located) -> Result<Engine, Failure> {
         let bar = Loading::new();
-        let report_progress = |progress| bar.show(progress);
         let options = EngineOptions {
             load: LoadOptions {
                 precision: self.dtype,
                 quantise: self.quantize,
-                progress: Some(&report_progress),
+                progress: Some(bar.callback()),
                 ..LoadOptions::default()
             },
-            switches: self.switches()?,
-            style: self.prompt_style,
-            limits: self.limits.limits(),
+            threads: Some(self.threads.map_or(0, |threads| threads as usize)),
             ..EngineOptions::default()
         };
         let opened = Engine::open(located.files(), &options);
@@ -128,17 +140,6 @@ impl ModelArgs {
         let (engine, report) = opened?;
         warn(&report);
         Ok(engine)
-    }
-
-    fn switches(&self) -> Result<Switches, Failure> {
-        let mut switches = Switches::default();
-        for switch in &self.switches {
-            let Some((name, value)) = switch.split_once('=') else {
-                return Err(Failure::misused(format!("--switch '{switch}', accepted: NAME=VALUE")));
-            };
-            switches.set(name, value)?;
-        }
-        Ok(switches)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Writing to standard output: a reader that has gone away is no failure.
 
 use std::io::{ErrorKind, Write};
+use std::ops::ControlFlow;
 
 use serde::Serialize;
 
@@ -26,27 +27,24 @@ fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Prints an answer piece by piece and notices when nobody reads any more.
+/// Prints an answer piece by piece; stops when nobody reads any more.
 #[derive(Debug, Default)]
 pub(crate) struct Streamed {
-    closed: bool,
     waiting: Waiting,
 }
 
 impl mico_engine::Sink for Streamed {
-    fn progress(&mut self, step: mico_engine::Step) {
+    fn progress(&mut self, step: mico_engine::Step) -> ControlFlow<()> {
         self.waiting.step(step);
+        ControlFlow::Continue(())
     }
 
-    fn text(&mut self, piece: &str) {
+    fn text(&mut self, piece: &str) -> ControlFlow<()> {
         self.waiting.over();
         let mut out = std::io::stdout();
-        if write!(out, "{piece}").and_then(|()| out.flush()).is_err() {
-            self.closed = true;
+        match write!(out, "{piece}").and_then(|()| out.flush()) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
         }
-    }
-
-    fn cancelled(&self) -> bool {
-        self.closed
     }
 }

@@ -1,5 +1,7 @@
 //! A bar for work that takes a while; drawn on terminals alone.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -34,6 +36,7 @@ impl Bar {
     }
 
     /// The same where the end may not be known.
+    #[cfg(feature = "eval")]
     pub(crate) fn count(&self, done: usize, total: Option<usize>) {
         match total {
             Some(total) => self.show(done, total),
@@ -55,9 +58,14 @@ impl Loading {
         Self(bar)
     }
 
-    pub(crate) fn show(&self, done: mico_model::Progress) {
-        self.0.set_length(done.bytes_total);
-        self.0.set_position(done.bytes_done);
+    /// What the loader calls after every tensor.
+    pub(crate) fn callback(&self) -> Arc<mico_model::ProgressFn> {
+        let bar = self.0.clone();
+        Arc::new(move |done: mico_model::Progress| {
+            bar.set_length(done.bytes_total);
+            bar.set_position(done.bytes_done);
+            ControlFlow::Continue(())
+        })
     }
 }
 
@@ -94,6 +102,8 @@ impl Waiting {
         let what = match step.phase {
             Phase::Vision => "looking",
             Phase::Prefill => "reading the prompt",
+            // The others are over in a moment, or show the answer itself.
+            _ => return,
         };
         if self.bar.as_ref().is_none_or(|(phase, _)| *phase != step.phase) {
             self.bar = Some((step.phase, Bar::new(what)));
@@ -111,7 +121,8 @@ impl Waiting {
 
 /// Nothing but the progress.
 impl mico_engine::Sink for Waiting {
-    fn progress(&mut self, step: Step) {
+    fn progress(&mut self, step: Step) -> ControlFlow<()> {
         self.step(step);
+        ControlFlow::Continue(())
     }
 }

@@ -1,8 +1,7 @@
 //! How much to prune, written the same way on every verb.
 
 use clap::Args;
-use mico_engine::pruner::{self, Pruning, Refinement};
-use mico_select::Settings;
+use mico_engine::pruner::{MethodSpec, PruningSpec, Refinement};
 use mico_select::schedule::Budget;
 
 use crate::choices::{self, single};
@@ -43,43 +42,49 @@ pub(crate) struct PruningArgs {
 }
 
 impl PruningArgs {
-    /// What the flags ask for.
-    pub(crate) fn pruning(&self) -> Result<Pruning, Failure> {
+    /// What the flags ask for; `None` without a budget.
+    pub(crate) fn pruning(&self) -> Result<Option<PruningSpec>, Failure> {
         let budget = match (self.budget, self.keep) {
             (Some(tokens), _) => Budget::Tokens(tokens),
             (None, Some(share)) => Budget::Share(share),
-            (None, None) => return self.unpruned(),
+            (None, None) => return self.unpruned().map(|()| None),
         };
-        let name = self.method.as_deref().unwrap_or(DEFAULT_METHOD);
-        let pruner = pruner::by_name(name, Settings::new(pairs(&self.set)?))?;
-        if !pruner.prunes() {
-            let message = format!("--method {name} prunes nothing, so it takes no budget");
-            return Err(Failure::misused(message));
-        }
-        let refinement = pruner.refinement();
-        if let (Some(block), Refinement::None) = (self.refine_layer, refinement) {
-            let message =
-                format!("--refine-layer {block}: {name} drops nothing inside the decoder");
-            return Err(Failure::misused(message));
-        }
-        if let (Some(pool), Refinement::None | Refinement::Own | Refinement::Several) =
-            (self.pool, refinement)
-        {
-            return Err(Failure::misused(format!("--pool {pool}: {name} has no pool")));
-        }
-        let mut pruning = Pruning::new(pruner, budget);
+        let mut pruning = PruningSpec::new(self.spec()?, budget);
         pruning.refine_layer = self.refine_layer;
+        pruning.pool = self.pool;
         pruning.authors = self.authors_budget;
-        if let Some(pool) = self.pool {
-            pruning.pool = pool;
-        }
-        Ok(pruning)
+        self.check(&pruning)?;
+        Ok(Some(pruning))
+    }
+
+    fn spec(&self) -> Result<MethodSpec, Failure> {
+        let name = self.method.as_deref().unwrap_or(DEFAULT_METHOD);
+        Ok(MethodSpec::new(name, pairs(&self.set)?)?)
+    }
+
+    /// Says in the words of the flags what the method does not have.
+    fn check(&self, pruning: &PruningSpec) -> Result<(), Failure> {
+        let pruner = pruning.method.build()?;
+        let (name, refinement) = (pruner.name(), pruner.refinement());
+        let message = match (self.refine_layer, self.pool) {
+            _ if !pruner.prunes() => {
+                format!("--method {name} prunes nothing, so it takes no budget")
+            }
+            (Some(block), _) if refinement == Refinement::None => {
+                format!("--refine-layer {block}: {name} drops nothing inside the decoder")
+            }
+            (_, Some(pool)) if refinement != Refinement::Model => {
+                format!("--pool {pool}: {name} has no pool")
+            }
+            _ => return Ok(()),
+        };
+        Err(Failure::misused(message))
     }
 
     /// No budget: nothing else may ask for pruning.
-    fn unpruned(&self) -> Result<Pruning, Failure> {
-        if let Some(name) = &self.method {
-            pruner::by_name(name, Settings::new(pairs(&self.set)?))?;
+    fn unpruned(&self) -> Result<(), Failure> {
+        if self.method.is_some() {
+            self.spec()?.build()?;
         }
         let asks = [
             ("--method", self.method.as_deref().is_some_and(|method| method != "none")),
@@ -95,7 +100,7 @@ impl PruningArgs {
             Some((flag, _)) => {
                 Err(Failure::misused(format!("{flag} needs a budget: --budget T or --keep R")))
             }
-            None => Ok(Pruning::off()),
+            None => Ok(()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mico_chart::overlay::{Caption, Clip, Pruned, draw_png, draw_video_png};
-use mico_engine::{Engine, ImageInput, Outcome, Prompt, Request, TurnRequest};
+use mico_engine::{Engine, Error, ImageInput, Outcome, Prompt, Request};
 use serde::Serialize;
 
 use crate::chat;
@@ -17,7 +17,6 @@ use crate::model_args::ModelArgs;
 use crate::output::{self, Streamed};
 use crate::progress::Waiting;
 use crate::pruning_args::PruningArgs;
-use crate::threads::in_pool;
 use crate::visual_args::{VisualArgs, Visuals};
 
 /// Answer a question about an image or a video.
@@ -68,11 +67,8 @@ impl RunArgs {
 
 /// Runs the verb.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
-    in_pool(args.model.threads, || answer(args))?
-}
-
-fn answer(args: &RunArgs) -> Result<(), Failure> {
-    let pruning = args.pruning.pruning()?;
+    let setting = args.model.base()?.with_pruning(args.pruning.pruning()?);
+    let options = setting.options()?;
     if let Some(path) = &args.overlay {
         files::check("--overlay", path)?;
     }
@@ -89,22 +85,22 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
     }
     let engine = args.model.open()?;
     let Visuals { inputs, labels } = args.visuals.visuals(images, &engine)?.for_text(&engine);
-    let turn = TurnRequest {
-        prompt: Prompt::question(question, inputs.len()),
-        images: inputs,
-        generation: args.generation.generation(),
-        dump: false,
-    };
+    let prompt = Prompt::question(question, inputs.len());
+    let request =
+        Request::new(inputs, prompt).with(options).generating(args.generation.generation());
     if interactive {
-        return chat::talk(&engine, turn, pruning);
+        engine.check(&request.options)?;
+        return chat::talk(&engine, request);
     }
-    let name = pruning.pruner.name();
-    let request = Request { turn, pruning };
+    let name = request.options.pruning.pruner.name();
     let outcome = if args.json {
         engine.run(&request, &mut Waiting::default()).map_err(|e| args.visuals.blame(e))?
     } else {
-        let outcome = engine.run(&request, &mut Streamed::default());
-        let outcome = outcome.map_err(|error| args.visuals.blame(error))?;
+        let outcome = match engine.run(&request, &mut Streamed::default()) {
+            // Nobody reads the answer any more: there is nobody to tell, either.
+            Err(Error::Cancelled) => return Ok(()),
+            outcome => outcome.map_err(|error| args.visuals.blame(error))?,
+        };
         output::line("")?;
         outcome
     };
@@ -120,49 +116,48 @@ fn answer(args: &RunArgs) -> Result<(), Failure> {
 }
 
 fn document<'a>(outcome: &'a Outcome, method: &'a str) -> Document<'a> {
-    let trace = &outcome.trace;
+    let usage = &outcome.usage;
     Document {
         answer: &outcome.answer.text,
         finish: outcome.answer.finish.name(),
         method,
-        visual_tokens: trace.visual_tokens,
-        stage1_kept: trace.stage1.as_ref().map(|stage| stage.kept.len()),
-        stage2_kept: trace.stage2.as_ref().map(|stage| stage.kept.len()),
-        layer_average: trace.layer_average,
-        prompt_tokens: trace.prompt_tokens,
-        generated_tokens: outcome.answer.usage.generated_tokens,
-        model: &trace.model,
-        uncalibrated: trace.model.uncalibrated,
-        seconds: &trace.seconds,
-        peak_memory_bytes: trace.peak_memory_bytes,
+        visual_tokens: usage.visual_tokens,
+        stage1_kept: outcome.stage1.as_ref().map(|stage| stage.kept.len()),
+        stage2_kept: outcome.cuts.last().map(|cut| cut.kept.len()),
+        layer_average: usage.layer_average,
+        prompt_tokens: usage.prompt_tokens,
+        generated_tokens: usage.generated_tokens,
+        model: &outcome.model,
+        uncalibrated: outcome.model.uncalibrated,
+        seconds: &outcome.seconds,
+        peak_memory_bytes: mico_util::memory::peak_resident().unwrap_or(0),
     }
 }
 
 /// `576 -> 128 -> 46`, with the stages that ran.
 pub(crate) fn counts(outcome: &Outcome) -> String {
-    let trace = &outcome.trace;
     let stages = [
-        Some(trace.visual_tokens),
-        trace.stage1.as_ref().map(|stage| stage.kept.len()),
-        trace.stage2.as_ref().map(|stage| stage.kept.len()),
+        Some(outcome.usage.visual_tokens),
+        outcome.stage1.as_ref().map(|stage| stage.kept.len()),
+        outcome.cuts.last().map(|cut| cut.kept.len()),
     ];
     stages.into_iter().flatten().map(|n| n.to_string()).collect::<Vec<_>>().join(" -> ")
 }
 
 /// Statistics, on standard error.
 pub(crate) fn report(engine: &Engine, outcome: &Outcome) {
-    let (trace, seconds) = (&outcome.trace, &outcome.trace.seconds);
+    let (usage, seconds) = (&outcome.usage, &outcome.seconds);
     let pruning = seconds.stage1 + seconds.stage2_relevance + seconds.stage2_select;
     let before = seconds.preprocess + seconds.vision + seconds.projector;
     eprintln!(
         "visual tokens {} (layer average {:.1}); vision {:.2} s, pruning {:.3} s, prefill {:.2} s, \
          {} tokens in {:.2} s",
         counts(outcome),
-        trace.layer_average,
+        usage.layer_average,
         before,
         pruning,
         seconds.decoder_prefill,
-        outcome.answer.usage.generated_tokens,
+        usage.generated_tokens,
         seconds.decode,
     );
     note(engine, outcome);
@@ -170,12 +165,12 @@ pub(crate) fn report(engine: &Engine, outcome: &Outcome) {
 
 /// Says so where the refinement block was not calibrated for the model.
 pub(crate) fn note(engine: &Engine, outcome: &Outcome) {
-    let trace = &outcome.trace;
-    if trace.stage2.is_some() && trace.model.uncalibrated {
+    let model = &outcome.model;
+    if !outcome.cuts.is_empty() && model.uncalibrated {
         eprintln!(
             "note: refinement after block {} of {} is scaled from the family's published model, not \
              calibrated for this one",
-            trace.model.refine_layer,
+            model.refine_layer,
             engine.model().decoder().blocks(),
         );
     }
@@ -194,17 +189,18 @@ fn draw(path: &Path, drawn: &Drawn<'_>, outcome: &Outcome) -> Result<(), Failure
         Caption { question: drawn.question, answer: &outcome.answer.text, counts: &counts };
     let png = match (drawn.inputs, outcome.images.as_slice()) {
         ([ImageInput::Frames(frames)], [o]) => {
-            let (layout, stage1, kept) = (&o.layout, o.stage1.as_deref(), &o.kept);
+            let (stage1, kept) = (outcome.stage1_of(o), &outcome.kept_of(o));
+            let (layout, stage1) = (&*o.layout, stage1.as_deref());
             draw_video_png(&Clip { frames, layout, stage1, kept, labels: drawn.labels }, &caption)
         }
         (inputs, outcomes) => {
-            let pruned = inputs.iter().zip(outcomes).filter_map(|(input, o)| match input {
-                ImageInput::Decoded(image) => Some(Pruned {
-                    image,
-                    layout: &o.layout,
-                    stage1: o.stage1.as_deref(),
-                    kept: &o.kept,
-                }),
+            let kept: Vec<(Option<Vec<usize>>, Vec<usize>)> =
+                outcomes.iter().map(|o| (outcome.stage1_of(o), outcome.kept_of(o))).collect();
+            let shown = inputs.iter().zip(outcomes).zip(&kept);
+            let pruned = shown.filter_map(|((input, o), (stage1, kept))| match input {
+                ImageInput::Decoded(image) => {
+                    Some(Pruned { image, layout: &o.layout, stage1: stage1.as_deref(), kept })
+                }
                 _ => None,
             });
             draw_png(&pruned.collect::<Vec<_>>(), &caption)

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
-use mico_select::methods::by_name;
+use mico_select::methods::selector_by_name;
 use mico_select::{
-    Done, Inputs, Matrix, Options, Progress, Remainder, Selection, Selector, Settings, Tensor,
-    TensorSet, select,
+    Done, Inputs, Matrix, Options, Progress, Remainder, Selection, Selector, Settings, Signal,
+    SignalSet, select,
 };
 use mico_tensors::TensorFile;
 use serde::Serialize;
@@ -19,7 +19,6 @@ use crate::failure::Failure;
 use crate::output;
 use crate::pruning_args::pairs;
 use crate::size;
-use crate::threads::in_pool;
 
 /// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
 const DEFAULT_MEMORY: &str = "540MB";
@@ -103,7 +102,10 @@ pub fn run(args: &SelectArgs) -> Result<(), Failure> {
     };
     let tensors = tensors.map_err(|error| Failure::failed(named(args, &error)))?;
     let n = tensors.count();
-    let selection = in_pool(args.threads, || pick(args, &*selector, &tensors, remainder))??;
+    let threads = args.threads.map_or(0, |threads| threads as usize);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    let pool = pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?;
+    let selection = pool.install(|| pick(args, &*selector, &tensors, remainder))?;
     print(args, n, &selection)
 }
 
@@ -124,13 +126,14 @@ fn selector(args: &SelectArgs) -> Result<(Box<dyn Selector>, Remainder), Failure
             }
         };
     }
-    Ok((by_name(&args.method, Settings::new(settings))?, remainder))
+    let selector = selector_by_name(&args.method, Settings::new(settings));
+    Ok((selector.map_err(|error| Failure::of_selector(&error, &error))?, remainder))
 }
 
 /// The tensors of a file that a selector reads.
 #[derive(Debug)]
 pub struct Tensors {
-    floats: Vec<(Tensor, Vec<f32>, Vec<usize>)>,
+    floats: Vec<(Signal, Vec<f32>, Vec<usize>)>,
     groups: Option<Vec<i64>>,
     bytes: usize,
 }
@@ -143,9 +146,9 @@ impl Tensors {
     ) -> Result<Self, String> {
         let text = |error: mico_tensors::Error| error.to_string();
         let mut file = TensorFile::open(reader).map_err(text)?;
-        let present: Vec<Tensor> =
-            Tensor::ALL.into_iter().filter(|tensor| file.contains(tensor.name())).collect();
-        let read = selector.reads(TensorSet::of(&present)).map_err(|error| error.to_string())?;
+        let present: Vec<Signal> =
+            Signal::ALL.into_iter().filter(|tensor| file.contains(tensor.name())).collect();
+        let read = selector.reads(SignalSet::of(&present)).map_err(|error| error.to_string())?;
         let mut left = memory;
         let mut floats = Vec::new();
         for tensor in read.iter() {
@@ -170,7 +173,7 @@ impl Tensors {
         with_tokens.map_or(
             0,
             |(tensor, _, shape)| {
-                if *tensor == Tensor::TextAttention { shape[1] } else { shape[0] }
+                if *tensor == Signal::TextAttention { shape[1] } else { shape[0] }
             },
         )
     }
@@ -207,7 +210,7 @@ pub fn select_from_bytes(
     let tensors = Tensors::load(Cursor::new(bytes), selector, memory)?;
     let inputs = tensors.inputs().map_err(|error| error.to_string())?;
     let memory = memory.saturating_sub(tensors.bytes);
-    select(selector, &inputs, budget, &Options { memory, ..Options::default() })
+    select(selector, &inputs, budget, &Options::default().with_memory(memory))
         .map_err(|error| error.to_string())
 }
 
@@ -223,13 +226,12 @@ fn pick(
         Done::Compared(tokens) | Done::Picked(tokens) => bar.inc(tokens as u64),
     };
     let taken = tensors.bytes + PROCESS;
-    let options = Options {
-        memory: args.memory.saturating_sub(taken),
-        seed: args.seed,
-        remainder,
-        progress: Progress::new(&on_progress),
-    };
-    let named_error = |error| Failure::from_input(&named(args, &error), error);
+    let options = Options::default()
+        .with_memory(args.memory.saturating_sub(taken))
+        .with_seed(args.seed)
+        .with_remainder(remainder)
+        .with_progress(Progress::new(&on_progress));
+    let named_error = |error| Failure::of_selector(&error, &named(args, &error));
     let inputs = tensors.inputs().map_err(named_error)?;
     let selection =
         select(selector, &inputs, args.budget, &options).map_err(|error| match error {
@@ -244,10 +246,14 @@ fn pick(
 }
 
 impl Failure {
-    /// An error of the selector, told with the file's name; whose fault it is stays.
-    fn from_input(message: &str, error: mico_select::Error) -> Self {
-        match Self::from(error).status() {
-            crate::failure::MISUSED => Self::misused(message),
+    /// An error of the selector. What this verb is given is the file and the budget that goes with it, so
+    /// only names and settings are the call's own fault.
+    fn of_selector(error: &mico_select::Error, message: &dyn std::fmt::Display) -> Self {
+        use mico_select::Error as E;
+        match error {
+            E::UnknownMethod { .. } | E::UnknownSetting { .. } | E::BadSetting { .. } => {
+                Self::misused(message)
+            }
             _ => Self::failed(message),
         }
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use mico_engine::{Outcome, Prompt, Request, TurnRequest};
+use mico_engine::{Observe, Outcome, Prompt, Request};
 
 use crate::failure::Failure;
 use crate::files;
@@ -13,7 +13,6 @@ use crate::output;
 use crate::progress::Waiting;
 use crate::pruning_args::PruningArgs;
 use crate::run::note;
-use crate::threads::in_pool;
 use crate::visual_args::VisualArgs;
 
 /// Run one request and tell everything that happened.
@@ -59,18 +58,19 @@ impl TraceArgs {
 
 /// Runs the verb.
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
-    let outcome = in_pool(args.model.threads, || trace(args))??;
-    if let (Some(path), Some(dump)) = (&args.dump, &outcome.dump) {
+    let outcome = trace(args)?;
+    if let (Some(path), Some(dump)) = (&args.dump, &outcome.tensors) {
         files::write("--dump", path, &dump.to_bytes()?)?;
     }
     if args.json {
-        return output::json(&outcome.trace);
+        return output::json(&outcome.trace());
     }
     output::line(&prose(&outcome))
 }
 
 fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
-    let pruning = args.pruning.pruning()?;
+    let setting = args.model.base()?.with_pruning(args.pruning.pruning()?);
+    let options = setting.options()?;
     if let Some(path) = &args.dump {
         files::check("--dump", path)?;
     }
@@ -86,32 +86,35 @@ fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
         }
         (None, None) => return Err(Failure::misused("--prompt or --input-ids is needed")),
     };
-    let generation = args.generation.generation();
-    let turn = TurnRequest { images, prompt, generation, dump: args.dump.is_some() };
-    let outcome = engine.run(&Request { turn, pruning }, &mut Waiting::default());
+    let observe = if args.dump.is_some() { Observe::TENSORS } else { Observe::TRACE };
+    let request = Request::new(images, prompt)
+        .with(options)
+        .generating(args.generation.generation())
+        .observing(observe);
+    let outcome = engine.run(&request, &mut Waiting::default());
     let outcome = outcome.map_err(|error| args.visuals.blame(error))?;
     note(&engine, &outcome);
     Ok(outcome)
 }
 
 fn prose(outcome: &Outcome) -> String {
-    let trace = &outcome.trace;
+    let usage = &outcome.usage;
     let stage = |kept: Option<usize>| kept.map_or("-".to_string(), |count| count.to_string());
-    let seconds = &trace.seconds;
+    let seconds = &outcome.seconds;
     let lines = [
         format!(
             "{} with {} blocks, refinement after block {}",
-            trace.model.family, trace.model.layers, trace.model.refine_layer
+            outcome.model.family, outcome.model.layers, outcome.model.refine_layer
         ),
         format!(
             "visual tokens {} -> {} -> {}, layer average {:.2}, prompt {}",
-            trace.visual_tokens,
-            stage(trace.stage1.as_ref().map(|stage| stage.kept.len())),
-            stage(trace.stage2.as_ref().map(|stage| stage.kept.len())),
-            trace.layer_average,
-            trace.prompt_tokens,
+            usage.visual_tokens,
+            stage(outcome.stage1.as_ref().map(|stage| stage.kept.len())),
+            stage(outcome.cuts.last().map(|cut| cut.kept.len())),
+            usage.layer_average,
+            usage.prompt_tokens,
         ),
-        format!("cache lengths {}", lengths(&trace.cache_lengths)),
+        format!("cache lengths {}", lengths(&outcome.cache_lengths)),
         format!(
             "seconds: preprocess {:.3}, vision {:.3}, projector {:.3}, stage 1 {:.3}, relevance \
              {:.3}, stage 2 {:.3}, prefill {:.3}, decode {:.3}",
@@ -124,8 +127,8 @@ fn prose(outcome: &Outcome) -> String {
             seconds.decoder_prefill,
             seconds.decode,
         ),
-        format!("ids {:?}", trace.generated_ids),
-        trace.text.clone(),
+        format!("ids {:?}", outcome.answer.ids),
+        outcome.answer.text.clone(),
     ];
     lines.join("\n")
 }
