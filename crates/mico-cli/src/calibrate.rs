@@ -3,21 +3,22 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_eval::{Calibration, CalibrationOptions, Run, Shard, Source, Split, fingerprint};
+use mico_engine::{Engine, Setting};
+use mico_eval::{
+    Calibration, CalibrationOptions, Run, Shard, Source, Split, Tasks, fingerprint,
+    refinable_blocks,
+};
 use mico_select::schedule::{Budget, DEFAULT_POOL};
+use mico_video::VideoOptions;
 use serde::Serialize;
 
 use crate::choices::single;
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::progress::Bar;
-use crate::task_args::{TaskArgs, Usual};
-use crate::threads::in_pool;
+use crate::task_args::TaskArgs;
 use crate::{files, output};
 
-/// The built-in suite has a split for this that no benchmark asks about. A benchmark is read to its
-/// end; `--limit` items are drawn from it.
-const USUAL: Usual = Usual { suite: 100, benchmark: None, split: Split::Calibration };
 /// Items drawn from a benchmark, as in the paper.
 const SAMPLE: usize = 100;
 
@@ -65,10 +66,6 @@ impl CalibrateArgs {
 
 /// Runs the verb.
 pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
-    in_pool(args.model.threads, || sweep(args))?
-}
-
-fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.out {
         let made = std::fs::create_dir_all(folder);
         made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
@@ -76,50 +73,63 @@ fn sweep(args: &CalibrateArgs) -> Result<(), Failure> {
         files::probe("--out", folder)?;
     }
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
-    let located = args.model.locate()?;
-    let mut engine = args.model.load(&located)?;
-    args.tasks.speak(&mut engine, &args.model, &mut String::new());
-    let blocks = engine.model().decoder().blocks();
-    // Refinement reads attention: blocks without any are no candidates.
-    let attends = |block: &usize| engine.model().decoder().has_attention(block - 1);
-    let all = || (1..blocks).filter(attends).collect();
-    let layers = if args.layers.is_empty() { all() } else { args.layers.clone() };
-    let benchmark = !args.tasks.tasks.is_empty();
+    let (base, video) = (args.model.base()?, args.tasks.video()?);
+    // The built-in suite has a split for this that no benchmark asks about.
+    let mut tasks = args.tasks.tasks(&args.model, Split::Calibration)?;
     // Of a benchmark a sample is drawn from all of it: many are sorted by category.
-    let whole = TaskArgs { limit: args.tasks.limit.filter(|_| !benchmark), ..args.tasks.clone() };
-    let sources = whole.sources(&engine, &args.model, USUAL)?;
-    if let [one] = &sources[..]
-        && let Some(limits) = one.limits()
-    {
-        engine.set_limits(limits)?;
-    }
-    let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
-    let sample = benchmark.then(|| args.tasks.limit.unwrap_or(SAMPLE));
+    tasks.limit = tasks.limit.filter(|_| !tasks.has_tracks());
+    let located = args.model.locate()?;
+    let engine = args.model.load(&located)?;
+    let found = engine.install(|| sweep(args, &engine, &tasks, &base, video))?;
+    tell(args, &engine, &found, fingerprint(located.files())?)
+}
+
+fn sweep(
+    args: &CalibrateArgs,
+    engine: &Engine,
+    tasks: &Tasks,
+    base: &Setting,
+    video: VideoOptions,
+) -> Result<Calibration, Failure> {
+    let layers =
+        if args.layers.is_empty() { refinable_blocks(engine) } else { args.layers.clone() };
+    let sample = tasks.has_tracks().then(|| args.tasks.limit.unwrap_or(SAMPLE));
     let seed = args.tasks.seed.into();
     let options = CalibrationOptions { tokens: args.budget, layers, pool: args.pool, sample, seed };
+    let sources = tasks.open(engine)?;
+    let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
     let run = Run {
-        engine: &engine,
+        engine,
         model: "",
         sources: &sources,
+        base: &tasks.ask_under(engine, base),
         settings: &[],
         shard: Shard::default(),
-        video: args.tasks.video()?,
+        video,
         jobs: None,
         album: None,
     };
     let bar = Bar::new("items");
-    let found = mico_eval::calibrate(&run, &options, &|done, total| bar.count(done, total))?;
-    drop(bar);
+    Ok(mico_eval::calibrate(&run, &options, &|done, total| bar.count(done, total))?)
+}
+
+/// Says what came out.
+fn tell(
+    args: &CalibrateArgs,
+    engine: &Engine,
+    found: &Calibration,
+    fingerprint: String,
+) -> Result<(), Failure> {
     for reason in &found.failed {
         eprintln!("warning: left out: {reason}");
     }
     let markdown = found.markdown();
     let document = Document {
         model: &args.model.model,
-        fingerprint: fingerprint(located.files())?,
+        fingerprint,
         argv: std::env::args().collect(),
         pool: args.pool,
-        calibration: &found,
+        calibration: found,
     };
     if let Some(folder) = &args.out {
         let json = serde_json::to_vec_pretty(&document).map_err(Failure::failed)?;

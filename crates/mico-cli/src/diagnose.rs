@@ -17,7 +17,6 @@ use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 use crate::progress::Bar;
 use crate::task_args::{MAX_LIMIT, SUITES};
-use crate::threads::in_pool;
 use crate::{files, output};
 
 /// Damaged pictures named on standard error.
@@ -105,11 +104,7 @@ struct Document<'a> {
 
 impl From<DiagnoseError> for Failure {
     fn from(error: DiagnoseError) -> Self {
-        match error {
-            DiagnoseError::Engine(error) => Self::from(*error),
-            DiagnoseError::OutOfRange { .. } => Self::misused(error),
-            _ => Self::failed(error),
-        }
+        Self::of(error.kind(), error)
     }
 }
 
@@ -152,10 +147,6 @@ impl DiagnoseArgs {
 
 /// Runs the verb.
 pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
-    in_pool(args.model.threads, || check(args))?
-}
-
-fn check(args: &DiagnoseArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.out {
         let made = std::fs::create_dir_all(folder);
         made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
@@ -163,11 +154,13 @@ fn check(args: &DiagnoseArgs) -> Result<(), Failure> {
         files::probe("--out", folder)?;
     }
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
+    let base = args.model.base()?.options()?;
     let (source, checks) = args.source()?;
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
     let on = Diagnose {
         engine: &engine,
+        base: &base,
         source: source.as_ref(),
         seed: args.seed.into(),
         limit: args.limit,
@@ -177,7 +170,7 @@ fn check(args: &DiagnoseArgs) -> Result<(), Failure> {
             Counting::Pixels => LabelCount::Pixels,
         },
     };
-    let diagnosis = diagnose(&on, &checks)?;
+    let diagnosis = engine.install(|| diagnose(&on, &checks))?;
     let document = Document {
         model: &args.model.model,
         fingerprint: fingerprint(located.files())?,

@@ -5,10 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use mico_data::Layout;
-use mico_engine::Engine;
-use mico_engine::families::Toolkit;
-use mico_eval::policy::{profile_of, rules_of};
-use mico_eval::{Benchmark, BenchmarkOptions, Source, Split, TinySuite};
+use mico_eval::{Split, Subject, Tasks};
 use mico_score::{Profile, Rules, Track};
 use mico_video::VideoOptions;
 
@@ -71,54 +68,24 @@ pub(crate) struct TaskArgs {
     pub(crate) max_frames: u64,
 }
 
-/// Sets `name=value` pairs.
-pub(crate) fn set_rules(rules: &mut Rules, pairs: &[String]) -> Result<(), Failure> {
+/// Rules by name, and the default rules with these in place.
+type ReadRules = (Vec<(String, String)>, Rules);
+
+/// Reads `NAME=VALUE` pairs; what no rules have is an error.
+pub(crate) fn read_rules(pairs: &[String]) -> Result<ReadRules, Failure> {
+    let mut rules = Rules::default();
+    let mut read = Vec::new();
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
             return Err(Failure::misused(format!("--rule '{pair}', accepted: NAME=VALUE")));
         };
         rules.set(name, value).map_err(|error| Failure::misused(format!("--rule {error}")))?;
+        read.push((name.to_owned(), value.to_owned()));
     }
-    Ok(())
-}
-
-/// What is asked when nothing says how much.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Usual {
-    /// Items per track of the built-in suite.
-    pub(crate) suite: usize,
-    /// Items per track of a benchmark.
-    pub(crate) benchmark: Option<usize>,
-    /// The built-in suite's scenes.
-    pub(crate) split: Split,
+    Ok((read, rules))
 }
 
 impl TaskArgs {
-    /// Lets a LLaVA model be asked as LLaVA's scripts do, system sentence included, unless another style was
-    /// given; checkpoints' own templates leave that out. What decides answers, `model`, is told.
-    pub(crate) fn speak(&self, engine: &mut Engine, args: &ModelArgs, model: &mut String) {
-        let evaluation = &engine.family().evaluation;
-        let llava = self.profile.unwrap_or_else(|| profile_of(evaluation)) == Profile::Llava;
-        let own = evaluation.toolkit == Toolkit::Llava;
-        if !self.tasks.is_empty() && llava && own && args.prompt_style.is_none() {
-            let style = engine.family().prompt_style(engine.model().config(), None);
-            engine.set_style(style);
-            model.push_str(" style=");
-            model.push_str(style.name());
-        }
-    }
-
-    /// The benchmarks, each once.
-    fn tracks(&self) -> Vec<Track> {
-        let mut tracks = Vec::new();
-        for &track in &self.tasks {
-            if !tracks.contains(&track) {
-                tracks.push(track);
-            }
-        }
-        tracks
-    }
-
     /// Which frames of a video.
     pub(crate) fn video(&self) -> Result<VideoOptions, Failure> {
         if !(self.fps.is_finite() && self.fps > 0.0) {
@@ -129,41 +96,18 @@ impl TaskArgs {
         Ok(VideoOptions { fps: self.fps, max_frames, ..VideoOptions::default() })
     }
 
-    /// The most items of each track.
-    pub(crate) fn most(&self, usual: Usual) -> Option<usize> {
-        if self.tasks.is_empty() {
-            return Some(self.limit.unwrap_or(usual.suite));
+    /// What to ask, scenes of the built-in suite from that split.
+    pub(crate) fn tasks(&self, model: &ModelArgs, split: Split) -> Result<Tasks, Failure> {
+        let mut tasks = Tasks::default();
+        if !self.tasks.is_empty() {
+            tasks.subject = Some(Subject::Tracks(self.tasks.clone()));
+        } else if self.suite.is_some() {
+            tasks.subject = Some(Subject::Tiny);
         }
-        self.limit.or(usual.benchmark)
-    }
-
-    /// Opens what is asked, with the rules of the model's family.
-    pub(crate) fn sources(
-        &self,
-        engine: &Engine,
-        args: &ModelArgs,
-        usual: Usual,
-    ) -> Result<Vec<Box<dyn Source>>, Failure> {
-        let limit = self.most(usual);
-        let mut sources: Vec<Box<dyn Source>> = Vec::new();
-        if self.tasks.is_empty() {
-            let limit = limit.unwrap_or(usual.suite);
-            sources.push(Box::new(TinySuite::new(usual.split, self.seed.into(), limit)));
-        }
-        let evaluation = &engine.family().evaluation;
-        let profile = self.profile.unwrap_or_else(|| profile_of(evaluation));
-        let mut rules = rules_of(evaluation);
-        set_rules(&mut rules, &self.rules)?;
-        for track in self.tracks() {
-            let Some(root) = self.data.clone() else {
-                return Err(Failure::misused("--tasks needs --data DIR"));
-            };
-            let layout = self.layout;
-            let paper = (evaluation.image_limits)(track.name());
-            let limits = paper.filter(|_| !args.says_sizes());
-            let options = BenchmarkOptions { root, track, profile, rules, limit, layout, limits };
-            sources.push(Box::new(Benchmark::open(options)?));
-        }
-        Ok(sources)
+        (tasks.split, tasks.seed, tasks.limit) = (split, self.seed.into(), self.limit);
+        (tasks.data, tasks.layout) = (self.data.clone(), self.layout);
+        (tasks.profile, tasks.rules) = (self.profile, read_rules(&self.rules)?.0);
+        tasks.keep_image_sizes = model.overrides_image_size();
+        Ok(tasks)
     }
 }

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_eval::{Album, Journal, MANIFEST, RECORDS};
+use mico_eval::Evaluated;
 
-use super::{save, tell};
+use super::tell;
 use crate::failure::Failure;
-use crate::files;
 
 /// Put the parts of a run together and score them as one.
 #[derive(Debug, Args)]
@@ -28,25 +27,9 @@ pub(super) struct MergeArgs {
 
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     // Nothing is written before all parts have been found to belong together.
-    let whole = Journal::in_memory();
-    let manifest = mico_eval::merge(&args.folders, &whole, args.partial)?;
+    let whole = Evaluated::merged(&args.folders, args.partial)?;
     if let Some(folder) = &args.out {
-        // The manifest is written after the records: without it a folder is what an interruption left.
-        if folder.join(MANIFEST).exists() {
-            let message =
-                format!("--out {} holds a run, accepted: another folder", folder.display());
-            return Err(Failure::misused(message));
-        }
-        std::fs::create_dir_all(folder)
-            .map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
-        let mut lines = Vec::new();
-        for record in whole.records() {
-            serde_json::to_writer(&mut lines, &record).map_err(Failure::failed)?;
-            lines.push(b'\n');
-        }
-        files::write("--out", &folder.join(RECORDS), &lines)?;
-        Album::collect(&args.folders, folder)?;
+        whole.write_whole(&args.folders, folder)?;
     }
-    save(args.out.as_deref(), &manifest)?;
-    tell(&manifest, &whole, args.out.as_deref(), args.json)
+    tell(&whole, args.out.as_deref(), args.json)
 }

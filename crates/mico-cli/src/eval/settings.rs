@@ -1,10 +1,11 @@
 //! Under which settings items are asked.
 
 use clap::Args;
-use mico_engine::Engine;
-use mico_engine::pruner::PRUNERS;
-use mico_eval::{Pruned, Setting, Sweep, switched};
-use mico_select::schedule::DEFAULT_POOL;
+use mico_engine::Setting;
+use mico_engine::pruner::{MethodSpec, PruningSpec, Refinement};
+use mico_eval::{Condition, Conditions, Sweep};
+use mico_select::methods::pruners;
+use mico_select::schedule::Budget;
 
 use crate::choices;
 use crate::failure::Failure;
@@ -22,7 +23,7 @@ pub(super) struct SettingArgs {
     /// otherwise. The unpruned model always runs. A method that is not defined for the model, or cannot
     /// meet a budget, is left out and named.
     #[arg(long, visible_alias = "method", value_name = "NAMES", value_delimiter = ',', value_parser = choices::pruner_spec())]
-    methods: Vec<String>,
+    methods: Vec<MethodSpec>,
     /// Layer-average numbers of visual tokens per image, separated by commas; 128,64,32 unless given.
     #[arg(
         long,
@@ -48,68 +49,69 @@ pub(super) struct SettingArgs {
     blank: bool,
 }
 
+/// What a method that prunes nothing is called.
+const NONE: &str = "none";
+
 impl SettingArgs {
-    pub(super) fn sweep(&self) -> Result<Option<Sweep>, Failure> {
-        self.sweep.as_deref().map(Sweep::open).transpose().map_err(Failure::misused)
-    }
-
-    /// What can never be is told before a model is loaded.
-    pub(super) fn check(&self, sweep: Option<&Sweep>) -> Result<(), Failure> {
-        let settings = match sweep {
-            Some(sweep) => sweep.settings(&[1]),
-            None => self.own(false),
+    /// What is compared; the built-in suite is also asked about plain grey.
+    pub(super) fn conditions(&self, base: &Setting, suite: bool) -> Result<Conditions, Failure> {
+        let Some(name) = &self.sweep else {
+            return Ok(Conditions::These(self.own(base, self.blank || suite)?));
         };
-        for setting in settings {
-            setting.pruning(0)?.budget.tokens(1).map_err(Failure::misused)?;
-            switched(mico_engine::Switches::default(), setting.switches())?;
-        }
-        Ok(())
+        let sweep = Sweep::open(name)?;
+        Ok(Conditions::Sweep { sweep, blank: self.blank })
     }
 
-    /// Every setting, once; the built-in suite is also asked about plain grey.
-    pub(super) fn settings(
-        &self,
-        sweep: Option<&Sweep>,
-        engine: &Engine,
-        suite: bool,
-    ) -> Vec<Setting> {
-        let Some(sweep) = sweep else { return self.own(suite) };
-        let decoder = engine.model().decoder();
-        // Refinement reads attention: blocks without any are no candidates.
-        let attends = |block: &usize| decoder.has_attention(block - 1);
-        let all: Vec<usize> = (1..decoder.blocks()).filter(attends).collect();
-        let mut settings = sweep.settings(&all);
-        if self.blank && !settings.contains(&Setting::Blank) {
-            settings.insert(usize::from(sweep.unpruned), Setting::Blank);
-        }
-        settings
-    }
-
-    fn own(&self, suite: bool) -> Vec<Setting> {
-        let all = || {
-            let names = PRUNERS.iter().map(|pruner| pruner.name.to_owned());
-            names.filter(|name| name != "none").collect()
-        };
-        let methods: Vec<String> =
-            if self.methods.is_empty() { all() } else { self.methods.clone() };
+    fn own(&self, base: &Setting, blank: bool) -> Result<Vec<Condition>, Failure> {
         let budgets = if self.budgets.is_empty() { &BUDGETS[..] } else { &self.budgets };
-        let mut settings = vec![Setting::Unpruned];
-        if self.blank || suite {
-            settings.push(Setting::Blank);
+        let methods = self.refined()?;
+        let mut conditions = vec![Condition::unpruned(base)];
+        if blank {
+            conditions.push(Condition::blank(base));
         }
         for &tokens in budgets {
-            for method in methods.iter().filter(|method| *method != "none") {
-                let setting = Setting::Pruned(Pruned {
-                    refine_layer: self.refine_layer,
-                    pool: self.pool.unwrap_or(DEFAULT_POOL),
-                    authors: self.authors_budget,
-                    ..Pruned::new(method, tokens)
-                });
-                if !settings.contains(&setting) {
-                    settings.push(setting);
-                }
+            for (method, refinement) in &methods {
+                let mut pruning = PruningSpec::new(method.clone(), Budget::Tokens(tokens));
+                pruning.authors = self.authors_budget;
+                pruning.refine_layer = self.refine_layer.filter(|_| has_block(*refinement));
+                pruning.pool = self.pool.filter(|_| has_pool(*refinement));
+                conditions.push(Condition::of(base.with_pruning(Some(pruning)), base));
             }
         }
-        settings
+        Ok(conditions)
     }
+
+    /// The methods with how each refines. A flag that none of them has a use for is an error.
+    fn refined(&self) -> Result<Vec<(MethodSpec, Refinement)>, Failure> {
+        let mut named = self.methods.clone();
+        if named.is_empty() {
+            named = pruners().map(|method| method.name.parse()).collect::<Result<_, _>>()?;
+        }
+        let mut methods = Vec::new();
+        for method in named.into_iter().filter(|method| method.name() != NONE) {
+            let refinement = method.build()?.refinement();
+            methods.push((method, refinement));
+        }
+        let used = |uses: fn(Refinement) -> bool| methods.iter().any(|(_, how)| uses(*how));
+        let unused = match (self.refine_layer, self.pool) {
+            (Some(block), _) if !used(has_block) => {
+                format!("--refine-layer {block}: no method here has one block to drop tokens after")
+            }
+            (_, Some(pool)) if !used(has_pool) => {
+                format!("--pool {pool}: no method here has a pool")
+            }
+            _ => return Ok(methods),
+        };
+        Err(Failure::misused(unused))
+    }
+}
+
+/// Whether tokens go after one block that can be moved.
+fn has_block(refinement: Refinement) -> bool {
+    matches!(refinement, Refinement::Model | Refinement::Own)
+}
+
+/// Whether there is a pool before the decoder.
+fn has_pool(refinement: Refinement) -> bool {
+    refinement == Refinement::Model
 }

@@ -1,20 +1,19 @@
 //! `mico score`: predictions made elsewhere, by the benchmarks' own rules.
 
 mod raw;
-mod vtc;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use mico_data::{Form, Layout, Predictions};
-use mico_eval::{Scoring, Summary, TrackScore, TrackSpec, join};
-use mico_score::{Profile, Rules, Track};
+use mico_eval::{Scoring, Summary, TrackScore, TrackSpec, join, vtc};
+use mico_score::{Profile, Track};
 use serde::Serialize;
 
 use crate::choices;
 use crate::failure::Failure;
 use crate::output;
-use crate::task_args::set_rules;
+use crate::task_args::read_rules;
 
 /// Score predictions made elsewhere, or apply single scoring rules.
 #[derive(Debug, Args)]
@@ -79,13 +78,11 @@ pub fn run(args: &ScoreArgs) -> Result<(), Failure> {
         return Err(Failure::misused("--task, --predictions and --data are needed, or --raw FILE"));
     };
     if track == Track::VtcBench {
-        return vtc::run(
-            &vtc::Folders { data, target: predictions, vanilla: args.vanilla.as_deref() },
-            args.json,
-        );
+        let vanilla = args.vanilla.as_deref();
+        let found = vtc::score(&vtc::Folders { data, target: predictions, vanilla })?;
+        return if args.json { output::json(&found) } else { output::line(&found.text()) };
     }
-    let mut rules = Rules::default();
-    set_rules(&mut rules, &args.rules)?;
+    let (_, rules) = read_rules(&args.rules)?;
     let predictions = mico_data::predictions(predictions).map_err(Failure::failed)?;
     let dataset = match args.layout {
         Some(layout) => mico_data::open_as(data, track, layout),
