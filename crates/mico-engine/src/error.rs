@@ -263,6 +263,7 @@ fn model_kind(error: &mico_model::Error) -> ErrorKind {
         | E::MissingTensor { .. }
         | E::WrongShape { .. }
         | E::WrongDtype { .. } => ErrorKind::Corrupt,
+        E::Unsupported { .. } => ErrorKind::Unsupported,
         E::Unknown { .. } => ErrorKind::Invalid,
         E::Cancelled => ErrorKind::Cancelled,
         // The engine makes the calls, so a wrong argument is the engine's fault.

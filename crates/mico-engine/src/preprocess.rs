@@ -1,6 +1,6 @@
 //! From images to a tower's pixels, as the checkpoint, the switches and the caller say.
 
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 
 use mico_model::{ModelConfig, ModelFiles};
 use mico_vision::layout::VisualLayout;
@@ -158,7 +158,17 @@ pub(crate) fn only<T>(pictures: &[T]) -> Result<&T> {
 
 /// A number of a configuration as processors take it.
 pub(crate) fn small(what: &'static str, value: usize) -> Result<u32> {
-    u32::try_from(value).map_err(|_| Error::range(what, value, "a 32-bit number"))
+    u32::try_from(value).map_err(|_| misfit(what, value, "a 32-bit number"))
+}
+
+/// The error of a checkpoint whose preprocessing and tower do not belong together.
+pub(crate) fn misfit(
+    parameter: &'static str,
+    found: impl Display,
+    accepted: impl Into<String>,
+) -> Error {
+    let (found, accepted) = (found.to_string(), accepted.into());
+    Error::Processor(ParamError { parameter, found, accepted })
 }
 
 /// What a model folder says about its pixels, or the folder of its tower; the family's own

@@ -12,7 +12,7 @@ use mico_engine::{
     Engine, EngineOptions, Error, ErrorKind, Generation, ImageInput, Message, Observe, Outcome,
     Phase, Prompt, Session, SessionOptions, Sink, Step, TurnRequest,
 };
-use mico_model::config::VisionConfig;
+use mico_model::config::QwenVision;
 use mico_model::{LoadOptions, Progress};
 use mico_vision::layout::VisualLayout;
 use serde_json::Value;
@@ -172,12 +172,10 @@ fn stop_everywhere(
 
 /// The steps of the tower on one image or video: every block on every view.
 fn tower_steps(engine: &Engine, layout: &VisualLayout) -> Vec<Event> {
-    let (blocks, views) = match &engine.model().config().vision {
-        VisionConfig::Llava(vision) => (vision.blocks().unwrap(), layout.groups().len()),
-        VisionConfig::InternVl(vision) => (vision.tower.blocks, layout.groups().len()),
-        VisionConfig::LlavaVideo(vision) => (vision.blocks(), layout.groups().len()),
-        VisionConfig::Qwen(vision) => (vision.blocks, 1),
-    };
+    let vision = &engine.model().config().vision;
+    let blocks = vision.blocks().unwrap();
+    // Qwen's tower takes an image as one view, whatever its size.
+    let views = if vision.get::<QwenVision>().is_some() { 1 } else { layout.groups().len() };
     let mut steps = Vec::new();
     for start in (0..views).step_by(VIEWS_AT_ONCE) {
         let together = VIEWS_AT_ONCE.min(views - start);

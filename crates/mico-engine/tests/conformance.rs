@@ -5,8 +5,9 @@
 mod support;
 
 use mico_engine::flops::Planned;
-use mico_engine::pruner::{Count, PRUNERS, Pruning, by_name};
+use mico_engine::pruner::{Count, Pruning};
 use mico_engine::{CutOutcome, Engine, Observe, Outcome, Request, SessionOptions, Switches};
+use mico_select::methods::{pruner_by_name, pruners};
 use mico_select::schedule::Budget;
 use mico_select::{Settings, split_budget};
 use mico_vision::layout::VisualLayout;
@@ -31,7 +32,8 @@ fn requests(case: &Case) -> Vec<Request> {
 
 fn pruned(request: &Request, method: &str, budget: Budget) -> Request {
     let mut request = request.clone();
-    request.options.pruning = Pruning::new(by_name(method, Settings::default()).unwrap(), budget);
+    request.options.pruning =
+        Pruning::new(pruner_by_name(method, Settings::default()).unwrap(), budget);
     request
 }
 
@@ -51,7 +53,7 @@ fn keeping_everything_is_bit_identical_to_not_pruning() {
                 request.turn.generation.max_new_tokens = 3;
                 let plain = case.run(&request);
                 let all = plain.images.iter().map(|i| unit(&case.engine, &i.layout)).max().unwrap();
-                for method in PRUNERS.iter().filter(|method| method.name != "cdpruner") {
+                for method in pruners().filter(|method| method.name != "cdpruner") {
                     for budget in
                         [Budget::Tokens(all), Budget::Tokens(10 * all), Budget::Share(1.0)]
                     {
@@ -112,13 +114,12 @@ fn check_before_decoder(
     let (engine, pruner) = (&case.engine, &options.pruning.pruner);
     let method = pruner.name();
     let what = format!("{} {method} T={tokens}", case.name);
-    let family = engine.model().config().family;
     let per_frame = engine.schedule().per_frame;
     let mut entered = 0;
     for (index, image) in outcome.images.iter().enumerate() {
         let kept = outcome.stage1_of(image).map_or(image.layout.len(), |kept| kept.len());
         if let Some(stage1) = &outcome.plan.stage1 {
-            match pruner.leaves(&image.layout, &stage1.shares[index], family).unwrap() {
+            match stage1.leaves[index] {
                 Count::Exactly(count) => assert_eq!(kept, count, "{what}"),
                 Count::AtMost(count) => assert!(kept <= count && kept > 0, "{what}"),
             }
@@ -247,10 +248,12 @@ fn check(case: &Case, request: &Request, method: &str, tokens: usize, authors: b
         text,
         after_image: 1,
     };
-    let counted = planned.visual_per_block().unwrap();
+    let counted = planned.visual_per_block();
     assert_eq!(counted.len(), visual.len());
     assert!(counted.iter().zip(&visual).all(|(most, real)| real <= most), "{what}");
-    assert!(planned.work().is_ok(), "{what}");
+    let work = planned.work();
+    let parts = [work.stage1, work.relevance, work.select];
+    assert!(parts.iter().all(|flops| flops.is_finite() && *flops >= 0.0), "{what}: {work:?}");
     true
 }
 
@@ -262,7 +265,7 @@ fn every_pruner_keeps_what_its_plan_says_on_every_family() {
         let family = case.engine.model().config().family.name();
         for mut request in requests(&case) {
             request.turn.generation.max_new_tokens = 2;
-            for method in PRUNERS.iter().filter(|method| method.name != "none") {
+            for method in pruners().filter(|method| method.name != "none") {
                 for (tokens, authors) in
                     [(1, false), (2, false), (3, false), (5, true), (8, false), (12, false)]
                 {
@@ -288,7 +291,7 @@ fn one_thread_and_two_give_the_same_bits() {
         let mut requests: Vec<Request> =
             case.runs("pruned").iter().step_by(3).map(|run| case.request(run)).collect();
         let first = case.request(&case.runs("unpruned")[0]);
-        requests.extend(PRUNERS.iter().map(|m| pruned(&first, m.name, Budget::Tokens(8))));
+        requests.extend(pruners().map(|m| pruned(&first, m.name, Budget::Tokens(8))));
         for request in requests {
             if case.engine.run(&request, &mut ()).is_err() {
                 continue;

@@ -3,6 +3,7 @@
 
 mod support;
 
+use mico_engine::prompt::{MISTRAL, VICUNA};
 use mico_engine::pruner::Pruning;
 use mico_engine::tokenizer::TextStream;
 use mico_engine::{
@@ -10,7 +11,7 @@ use mico_engine::{
     TurnRequest,
 };
 use mico_select::schedule::Budget;
-use support::{Case, later, messages, stage2, top, u32s};
+use support::{Case, later, messages, refined, stage2, top, u32s};
 
 fn turn(text: &str, images: Vec<ImageInput>, tokens: usize) -> TurnRequest {
     let prompt = Prompt::question(text, images.len());
@@ -71,7 +72,7 @@ fn a_conversation_in_turns_equals_one_prompt_when_nothing_is_pruned() {
 #[test]
 fn a_new_image_in_a_later_turn_is_pruned_by_itself() {
     let case = Case::load("llava15");
-    let pruning = Pruning { refine_layer: Some(2), ..Pruning::mico(Budget::Tokens(4)) };
+    let pruning = refined(4, 2);
     let mut session = case.engine.session(pruning);
     let image = |name: &str| vec![case.image(name)];
     session
@@ -156,9 +157,8 @@ fn a_turn_that_fails_in_its_answer_is_forgotten_by_every_kind_of_cache() {
 fn texts_never_become_special_tokens() {
     for name in ["llava15", "next-mistral"] {
         let case = Case::load(name);
-        for style in
-            [PromptStyle::Template, PromptStyle::Vicuna, PromptStyle::Mistral, PromptStyle::Plain]
-        {
+        for style in ["template", "vicuna", "mistral", "plain"] {
+            let style: PromptStyle = style.parse().unwrap();
             let encode = |text: &str| {
                 case.engine.encode_messages(&[Message::user(text, 1)], Some(style)).unwrap()
             };
@@ -186,14 +186,14 @@ fn the_papers_prompts() {
     ids.extend(tokenizer.encode("USER: and? ASSISTANT:").unwrap());
     let chat = [Message::user("what?", 1), Message::assistant("that"), Message::user("and?", 0)];
     let encode = |style| case.engine.encode_messages(&chat, Some(style)).unwrap();
-    assert_eq!(encode(PromptStyle::Vicuna), ids);
+    assert_eq!(encode(PromptStyle::Format(&VICUNA)), ids);
     let mut ids = vec![1];
     ids.extend(tokenizer.encode("[INST] ").unwrap());
     ids.push(120);
     ids.extend(tokenizer.encode("\nwhat? [/INST] that ").unwrap());
     ids.push(2);
     ids.extend(tokenizer.encode("[INST] and? [/INST]").unwrap());
-    assert_eq!(encode(PromptStyle::Mistral), ids);
+    assert_eq!(encode(PromptStyle::Format(&MISTRAL)), ids);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use mico_engine::{
 };
 use mico_select::schedule::Budget;
 use mico_vision::RgbImage;
-use support::{Case, close, copy, folder, json, messages, strings, u32s};
+use support::{Case, close, copy, folder, json, messages, refined, strings, u32s};
 
 /// Cases whose chat template says what the family's own prompt says.
 const CHATS: [&str; 4] = ["qwen25", "qwen3", "qwen35", "video"];
@@ -22,7 +22,7 @@ const CHATS: [&str; 4] = ["qwen25", "qwen3", "qwen35", "video"];
 fn a_family_knows_its_prompt_without_a_template() {
     for name in CHATS {
         let case = Case::load(name);
-        let style = PromptStyle::without_template(case.engine.model().config());
+        let style = case.engine.family().prompt_style(case.engine.model().config(), None);
         for (key, chat) in case.expected["conversations"].as_object().unwrap().clone() {
             // What an earlier answer began with is a template's own affair.
             if key == "turns" || key == "spaces" {
@@ -38,8 +38,8 @@ fn a_family_knows_its_prompt_without_a_template() {
 #[test]
 fn internvl_introduces_itself_and_encloses_images() {
     let case = Case::load("internvl3-original");
-    let encode =
-        |chat: &[Message]| case.engine.encode_messages(chat, Some(PromptStyle::InternVl)).unwrap();
+    let style: PromptStyle = "internvl".parse().unwrap();
+    let encode = |chat: &[Message]| case.engine.encode_messages(chat, Some(style)).unwrap();
     let ids = encode(&[Message::user("What?", 1)]);
     let tokenizer = case.engine.tokenizer().unwrap();
     let id = |token: &str| tokenizer.id(token).unwrap();
@@ -153,8 +153,7 @@ fn refinement_follows_a_block_with_attention() {
     assert!(case.engine.describe().uncalibrated);
     let mut request: Request = case.request(&case.runs("unpruned")[0]);
     request.turn.generation = Generation::greedy(1);
-    request.options.pruning =
-        Pruning { refine_layer: Some(3), ..Pruning::mico(Budget::Tokens(20)) };
+    request.options.pruning = refined(20, 3);
     let error = case.engine.run(&request, &mut ()).unwrap_err().to_string();
     assert!(error.contains("refine-layer is 3") && error.ends_with("attention: 4"), "{error}");
 }

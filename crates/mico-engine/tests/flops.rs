@@ -3,10 +3,11 @@
 
 use mico_engine::families::{FamilySpec, LLAVA_VIDEO};
 use mico_engine::flops::{Gflops, Head};
-use mico_engine::pruner::{Pruning, by_name};
+use mico_engine::pruner::Pruning;
 use mico_engine::{Counted, Estimate, Switches, TextTokens};
 use mico_model::Preset;
 use mico_select::Settings;
+use mico_select::methods::pruner_by_name;
 use mico_select::schedule::Budget;
 use mico_vision::Size;
 
@@ -17,7 +18,10 @@ const SELECTOR: f64 = 0.03;
 fn pruning(method: &str, tokens: usize) -> Pruning {
     match method {
         "none" => Pruning::off(),
-        _ => Pruning::new(by_name(method, Settings::default()).unwrap(), Budget::Tokens(tokens)),
+        _ => Pruning::new(
+            pruner_by_name(method, Settings::default()).unwrap(),
+            Budget::Tokens(tokens),
+        ),
     }
 }
 

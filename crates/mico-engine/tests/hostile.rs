@@ -16,7 +16,7 @@ use mico_model::{Model, Preset, SyntheticOptions};
 use mico_select::schedule::Budget;
 use mico_vision::preprocessor_config::PreprocessorConfig;
 use mico_vision::{RgbImage, Size};
-use support::{Case, copy, folder, stage2};
+use support::{Case, copy, folder, pooled, refined, stage2};
 
 fn open(folder: &Path) -> mico_engine::Result<Engine> {
     Engine::open(folder, &EngineOptions::default()).map(|(engine, _)| engine)
@@ -61,14 +61,11 @@ fn budgets_and_blocks_out_of_range() {
         assert!(try_with(Pruning::mico(Budget::Share(share))).contains("keep is"));
     }
     for refine_layer in [0, 4, 99] {
-        let pruning =
-            Pruning { refine_layer: Some(refine_layer), ..Pruning::mico(Budget::Tokens(4)) };
+        let pruning = refined(4, refine_layer);
         let message = try_with(pruning);
         assert!(message.contains("refine-layer") && message.contains("1 to 3"), "{message}");
     }
-    assert!(
-        try_with(Pruning { pool: 0, ..Pruning::mico(Budget::Tokens(4)) }).contains("pool is 0")
-    );
+    assert!(try_with(pooled(4, 0)).contains("pool is 0"));
 }
 
 #[test]
@@ -250,7 +247,7 @@ fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     config.decoder.head_dim = 8;
     config.decoder.vocab_size = 32_064;
     let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
-    let engine = Engine::from_parts(model, None, PreprocessorConfig::clip(336)).unwrap();
+    let engine = Engine::from_parts(&LLAVA, model, None, PreprocessorConfig::clip(336)).unwrap();
     let about = engine.describe();
     assert_eq!((about.layers, about.refine_layer, about.uncalibrated), (32, 7, true));
     let image = ImageInput::Decoded(RgbImage::filled(Size::new(90, 60), [10, 200, 30]));

@@ -9,18 +9,18 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mico_engine::pruner::{
-    Cut, Plan, PlanRequest, Pruner, Pruning, Share, Stage1Plan, Stage1Signals, Stage1View,
-    Stage2Signals, Stage2View, by_name,
+    Cut, Plan, PlanRequest, Pruner, Pruning, Quota, Signals, Stage1Plan, Stage1View, Stage2View,
 };
 use mico_engine::{
     Engine, EngineOptions, Error, ErrorKind, Generation, ImageInput, ImageLimits, Message, Prompt,
     Request, Result, SessionOptions, Sink, Step, Switches, TurnRequest,
 };
+use mico_select::methods::pruner_by_name;
 use mico_select::schedule::Budget;
 use mico_select::{Merge, Selection, Settings};
 use mico_vision::decode::{DecodeOptions, Limits};
 use mico_vision::{RgbImage, Size};
-use support::{Case, copy, folder, later};
+use support::{Case, copy, folder, later, pooled, refined};
 
 /// What was provoked, with its error and the kind it has to be.
 type Row = (&'static str, Error, ErrorKind);
@@ -40,8 +40,13 @@ fn run(case: &Case, change: impl FnOnce(&mut Request)) -> Result<()> {
     case.engine.run(&request, &mut ()).map(|_| ())
 }
 
+/// What comes of making a method.
+fn made(method: mico_select::Result<Arc<dyn Pruner>>) -> Result<()> {
+    Ok(method.map(|_| ())?)
+}
+
 fn method(name: &str, tokens: usize) -> Pruning {
-    Pruning::new(by_name(name, Settings::default()).unwrap(), Budget::Tokens(tokens))
+    Pruning::new(pruner_by_name(name, Settings::default()).unwrap(), Budget::Tokens(tokens))
 }
 
 fn setting(key: &str, value: &str) -> Settings {
@@ -67,11 +72,11 @@ fn wrong_options() -> Vec<Row> {
         ("budget 0", prune(mico(0))),
         ("budget 0 of a published method", prune(method("fastv", 0))),
         ("share 0", prune(Pruning::mico(Budget::Share(0.0)))),
-        ("block 99", prune(Pruning { refine_layer: Some(99), ..mico(4) })),
-        ("pool 0", prune(Pruning { pool: 0, ..mico(4) })),
-        ("unknown method", by_name("fast", Settings::default()).map(|_| ())),
-        ("unknown setting", by_name("mico", setting("speed", "1")).map(|_| ())),
-        ("value of a setting", by_name("mico", setting("relevance", "all")).map(|_| ())),
+        ("block 99", prune(refined(4, 99))),
+        ("pool 0", prune(pooled(4, 0))),
+        ("unknown method", made(pruner_by_name("fast", Settings::default()))),
+        ("unknown setting", made(pruner_by_name("mico", setting("speed", "1")))),
+        ("value of a setting", made(pruner_by_name("mico", setting("relevance", "all")))),
         ("unknown switch", "speed=1".parse::<Switches>().map(|_| ())),
         ("value of a switch", "relevance=all".parse::<Switches>().map(|_| ())),
         ("temperature", generate(Generation { temperature: -1.0, ..plain.clone() })),
@@ -185,6 +190,11 @@ fn wrong_folders() -> Vec<Row> {
         row("config.json that is not JSON", written("config.json", b"{"), Corrupt),
         row("config.json without a model", written("config.json", b"{}"), Corrupt),
         row(
+            "config.json of a model nobody knows",
+            written("config.json", b"{\"model_type\": \"abacus\"}"),
+            Unsupported,
+        ),
+        row(
             "truncated weights",
             written("model.safetensors", &weights[..weights.len() / 2]),
             Corrupt,
@@ -229,24 +239,24 @@ impl Pruner for Breach {
         "breach"
     }
 
-    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
-        let shares = request.images.iter().map(|_| Share::Image(4)).collect();
-        let stage1 = Some(Stage1Plan::new(Stage1Signals::default(), shares));
-        let cuts = vec![Cut::new(2, 2, Stage2Signals::default())];
-        Ok(Plan { stage1, cuts, ..Plan::default() })
+    fn plan(&self, request: &PlanRequest<'_>) -> mico_select::Result<Plan> {
+        let quotas = vec![Quota::Image(4); request.images().len()];
+        let stage1 = Stage1Plan::new(Signals::default(), quotas, request.images());
+        let cuts = vec![Cut::new(2, 2, Signals::default())];
+        Ok(Plan::before_decoder(stage1).with_cuts(cuts))
     }
 
-    fn before_decoder(&self, _: &Stage1View<'_>, _: &Share) -> Result<Selection> {
+    fn before_decoder(&self, _: &Stage1View<'_>, _: &Quota) -> mico_select::Result<Selection> {
         Ok(self.before.clone().unwrap_or_else(|| keep(&[0, 1, 2, 3])))
     }
 
-    fn after_block(&self, _: &Stage2View<'_>, _: usize) -> Result<Selection> {
+    fn after_block(&self, _: &Stage2View<'_>, _: usize) -> mico_select::Result<Selection> {
         Ok(self.after.clone().unwrap_or_else(|| keep(&[0, 1])))
     }
 }
 
 fn keep(kept: &[usize]) -> Selection {
-    Selection { kept: kept.to_vec(), ..Selection::default() }
+    Selection::keeping(kept.to_vec())
 }
 
 /// Plans what it never carries out.
@@ -258,7 +268,7 @@ impl Pruner for Silent {
         "silent"
     }
 
-    fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
+    fn plan(&self, request: &PlanRequest<'_>) -> mico_select::Result<Plan> {
         Breach { before: None, after: None }.plan(request)
     }
 }
@@ -272,9 +282,15 @@ fn broken_contracts() -> Vec<Row> {
     assert!(with(Arc::new(honest)).is_ok());
     let merging = |kept: &[usize], target, source| {
         let merge = Merge { target, own: 0.5, sources: vec![source], shares: vec![0.5] };
-        Selection { merges: vec![merge], ..keep(kept) }
+        let mut selection = keep(kept);
+        selection.merges.push(merge);
+        selection
     };
-    let twice = |kept: &[usize]| Selection { sequence: vec![kept[0]; kept.len()], ..keep(kept) };
+    let twice = |kept: &[usize]| {
+        let mut selection = keep(kept);
+        selection.sequence = vec![kept[0]; kept.len()];
+        selection
+    };
     let (four, two) = ([0, 1, 2, 3], [0, 1]);
     let before = |what, selection| (what, Some(selection), None);
     let after = |what, selection| (what, None, Some(selection));

@@ -9,11 +9,11 @@ use mico_engine::families::FamilySpec;
 use mico_engine::pruner::Pruning;
 use mico_engine::{
     Engine, Generation, ImageInput, ImageLimits, Outcome, Phase, Prompt, Request, Sink, Step,
-    default_preprocessing,
 };
 use mico_model::config::{QwenTowerKind, QwenVision, VideoVision};
 use mico_model::{Model, ModelConfig, Preset, SyntheticOptions};
 use mico_select::schedule::Budget;
+use mico_select::{Settings, methods};
 use mico_vision::{RgbImage, Size};
 use peak_alloc::PeakAlloc;
 
@@ -71,7 +71,7 @@ fn engine(preset: &str) -> Engine {
     let family = FamilySpec::find(config.family).unwrap();
     let preprocessing = family.default_preprocessing(&config).unwrap();
     let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
-    Engine::from_parts(model, None, preprocessing).unwrap()
+    Engine::from_parts(family, model, None, preprocessing).unwrap()
 }
 
 fn picture(width: u32, height: u32, seed: u32) -> RgbImage {
@@ -207,12 +207,11 @@ fn no_pruner_allocates_a_map_beyond_its_declared_rows() {
     // All tokens against all in one head; the tower sees four patches for each token.
     let one_head = 4 * tokens * tokens;
     let tower_map = 2 * 16 * one_head;
-    for method in mico_engine::pruner::PRUNERS {
+    for method in methods::pruners() {
         if matches!(method.name, "none" | "cdpruner") {
             continue;
         }
-        let settings = mico_select::Settings::default();
-        let pruner = mico_engine::pruner::by_name(method.name, settings).unwrap();
+        let pruner = methods::pruner_by_name(method.name, Settings::default()).unwrap();
         // What cuts inside the decoder needs a budget that its first blocks leave room for.
         let budget = match method.name {
             "fastv" | "dart" | "sparsevlm" | "pyramiddrop" => 1000,

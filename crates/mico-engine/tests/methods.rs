@@ -4,10 +4,11 @@
 
 mod support;
 
-use mico_engine::pruner::{PRUNERS, Pruning, by_name};
+use mico_engine::pruner::Pruning;
 use mico_engine::{Dump, Outcome};
+use mico_select::methods::{pruner_by_name, pruners, selector_by_name};
 use mico_select::schedule::Budget;
-use mico_select::{Inputs, Matrix, Options, Selection, Settings, Tensor, methods, select};
+use mico_select::{Inputs, Matrix, Options, Selection, Settings, Signal, select};
 use support::{Case, dumped_positions, stage2, weights};
 
 /// A tensor of a dump as rows.
@@ -37,12 +38,12 @@ impl Rows {
 /// Runs a selector on dumped tensors, by the names it knows them by.
 fn pick(
     dump: &Dump,
-    tensors: &[(Tensor, &str)],
+    tensors: &[(Signal, &str)],
     method: (&str, &[(&str, String)]),
     budget: usize,
     groups: Option<&[i64]>,
 ) -> Selection {
-    let rows: Vec<(Tensor, Rows)> =
+    let rows: Vec<(Signal, Rows)> =
         tensors.iter().map(|&(tensor, name)| (tensor, Rows::of(dump, name))).collect();
     let mut inputs = Inputs::new();
     for (tensor, rows) in &rows {
@@ -52,12 +53,12 @@ fn pick(
         inputs = inputs.with_groups(groups);
     }
     let settings = method.1.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
-    let selector = methods::by_name(method.0, Settings::new(settings)).unwrap();
+    let selector = selector_by_name(method.0, Settings::new(settings)).unwrap();
     select(selector.as_ref(), &inputs, budget, &Options::default()).unwrap()
 }
 
 fn pruning(method: &str, tokens: usize) -> Pruning {
-    Pruning::new(by_name(method, Settings::default()).unwrap(), Budget::Tokens(tokens))
+    Pruning::new(pruner_by_name(method, Settings::default()).unwrap(), Budget::Tokens(tokens))
 }
 
 /// The first image's request of a case under a method, if the model and budget admit it.
@@ -68,9 +69,9 @@ fn run(case: &Case, method: &str, tokens: usize) -> Option<Outcome> {
     case.engine.run(&request, &mut ()).ok()
 }
 
-const TOWER: (Tensor, &str) = (Tensor::Features, "stage1.features");
-const EMBEDDED: (Tensor, &str) = (Tensor::Features, "visual_embeds");
-const DEEP: (Tensor, &str) = (Tensor::Reliability, "stage1.reliability");
+const TOWER: (Signal, &str) = (Signal::Features, "stage1.features");
+const EMBEDDED: (Signal, &str) = (Signal::Features, "visual_embeds");
+const DEEP: (Signal, &str) = (Signal::Reliability, "stage1.reliability");
 
 #[test]
 fn choices_before_the_decoder_are_those_of_the_selectors() {
@@ -102,20 +103,20 @@ fn choices_before_the_decoder_are_those_of_the_selectors() {
                     "vscan" | "apet" => three_halves,
                     _ => tokens,
                 };
-                let tensors: Vec<(Tensor, &str)> = match method {
+                let tensors: Vec<(Signal, &str)> = match method {
                     "divprune" => vec![EMBEDDED],
                     "vispruner" | "scope" => vec![TOWER, DEEP],
                     "holov" => vec![EMBEDDED, DEEP],
-                    "visionzip" => vec![DEEP, (Tensor::Keys, "stage1.keys")],
+                    "visionzip" => vec![DEEP, (Signal::Keys, "stage1.keys")],
                     "mmtok" => vec![
                         TOWER,
-                        (Tensor::Projected, "visual_embeds"),
-                        (Tensor::Text, "stage1.text"),
+                        (Signal::Projected, "visual_embeds"),
+                        (Signal::Text, "stage1.text"),
                     ],
                     "vscan" => vec![
                         EMBEDDED,
                         DEEP,
-                        (Tensor::ReliabilityShallow, "stage1.reliability_shallow"),
+                        (Signal::ReliabilityShallow, "stage1.reliability_shallow"),
                     ],
                     _ if in_tower => vec![TOWER],
                     _ => vec![EMBEDDED],
@@ -194,19 +195,19 @@ fn choices_inside_the_decoder_are_those_of_the_selectors() {
                 let options = pruning(method, tokens).into();
                 assert_eq!(outcome.plan, case.engine.plan(&options, &layout).unwrap());
                 let name_of = |signal: &str| format!("{place}.{signal}");
-                let signals: &[(Tensor, &str)] = match method {
-                    "fastv" | "vscan" | "pyramiddrop" => &[(Tensor::Relevance, "relevance")],
-                    "apet" => &[(Tensor::Features, "features")],
+                let signals: &[(Signal, &str)] = match method {
+                    "fastv" | "vscan" | "pyramiddrop" => &[(Signal::Relevance, "relevance")],
+                    "apet" => &[(Signal::Features, "features")],
                     "dart" => &[
-                        (Tensor::Features, "features"),
-                        (Tensor::Text, "text"),
-                        (Tensor::Keys, "keys"),
-                        (Tensor::TextKeys, "text_keys"),
+                        (Signal::Features, "features"),
+                        (Signal::Text, "text"),
+                        (Signal::Keys, "keys"),
+                        (Signal::TextKeys, "text_keys"),
                     ],
-                    _ => &[(Tensor::Features, "features"), (Tensor::Relevance, "relevance")],
+                    _ => &[(Signal::Features, "features"), (Signal::Relevance, "relevance")],
                 };
                 let names: Vec<String> = signals.iter().map(|(_, name)| name_of(name)).collect();
-                let tensors: Vec<(Tensor, &str)> =
+                let tensors: Vec<(Signal, &str)> =
                     signals.iter().zip(&names).map(|((t, _), name)| (*t, name.as_str())).collect();
                 let settings: Vec<(&str, String)> = match method {
                     "apet" if qwen => vec![
@@ -244,7 +245,7 @@ fn positions_are_those_of_the_authors() {
             !gaps || !ids.windows(2).all(|pair| pair[1] == pair[0] + 1)
         };
         let spatial = case.engine.model().config().decoder.rope.axes.is_spatial();
-        for method in PRUNERS {
+        for method in pruners() {
             let Some(outcome) = run(&case, method.name, 5) else { continue };
             let keeps =
                 matches!(method.name, "mico" | "mico-s1" | "random" | "none" | "fastv" | "dart");
@@ -270,7 +271,7 @@ fn a_stage_without_components_keeps_the_first_or_draws() {
             ("coverage", "off"),
         ];
         let pairs = off.iter().chain(extra).map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        let pruner = by_name("mico", Settings::new(pairs)).unwrap();
+        let pruner = pruner_by_name("mico", Settings::new(pairs)).unwrap();
         let mut request = case.request(&case.runs("unpruned")[0]);
         request.options.pruning = Pruning::new(pruner, Budget::Share(0.25));
         request.turn.generation.max_new_tokens = 1;

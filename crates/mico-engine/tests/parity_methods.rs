@@ -9,8 +9,9 @@ use std::path::Path;
 
 use candle_core::{Device, Tensor};
 use mico_engine::Outcome;
-use mico_engine::pruner::{Pruning, by_name};
+use mico_engine::pruner::Pruning;
 use mico_select::Settings;
+use mico_select::methods::pruner_by_name;
 use mico_select::schedule::Budget;
 use serde_json::Value;
 use support::{Case, close, expected_lengths, json, later, number, stage2, u32s, usizes};
@@ -62,7 +63,7 @@ impl Methods {
         let settings = run["settings"].as_object().unwrap();
         let settings = settings.iter().map(|(key, value)| (key.clone(), text(value)));
         let method = run["method"].as_str().unwrap();
-        let pruner = by_name(method, Settings::new(settings)).unwrap();
+        let pruner = pruner_by_name(method, Settings::new(settings)).unwrap();
         let mut request = self.case.request(&self.unpruned);
         request.options.pruning = Pruning::new(pruner, Budget::Tokens(number(&run["budget"])));
         request.turn.generation.max_new_tokens = usizes(&run["generated_ids"]).len();

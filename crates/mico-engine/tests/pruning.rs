@@ -6,13 +6,14 @@ mod support;
 use std::sync::Arc;
 
 use mico_engine::pruner::{
-    Cut, PRUNERS, Plan, PlanRequest, PositionRule, Pruner, Pruning, Share, Stage1Plan,
-    Stage1Signals, Stage1View, Stage2Signals, Stage2View, by_name,
+    Cut, Plan, PlanRequest, PositionRule, Pruner, Pruning, Quota, Signals, Stage1Plan, Stage1View,
+    Stage2View,
 };
-use mico_engine::{ImageInput, Observe, Result, SessionOptions, Sink, Switches};
+use mico_engine::{ImageInput, Observe, SessionOptions, Sink, Switches};
+use mico_select::methods::{pruner_by_name, pruners};
 use mico_select::schedule::Budget;
-use mico_select::{Merge, Selection, Settings, Tensor};
-use support::{Case, later, logits, stage2, top};
+use mico_select::{Merge, Result, Selection, Settings, Signal};
+use support::{Case, later, logits, pooled, stage2, top};
 
 fn first_run(case: &Case) -> mico_engine::Request {
     case.request(&case.runs("unpruned")[0])
@@ -32,7 +33,7 @@ fn single_stage_pruners_spend_the_budget_before_the_decoder() {
         let case = Case::load(name);
         for method in ["mico-s1", "vispruner", "scope", "mmtok", "visionzip", "random"] {
             let mut request = first_run(&case);
-            let pruner = by_name(method, Settings::default()).unwrap();
+            let pruner = pruner_by_name(method, Settings::default()).unwrap();
             request.options.pruning = Pruning::new(pruner, Budget::Tokens(budget));
             let outcome = case.run(&request);
             let stage1 = outcome.stage1.as_ref().unwrap();
@@ -53,10 +54,10 @@ fn single_stage_pruners_spend_the_budget_before_the_decoder() {
 fn mico_s1_is_mico_with_a_pool_of_one() {
     let case = Case::load("next-mistral");
     let mut request = first_run(&case);
-    request.options.pruning = Pruning { pool: 1, ..Pruning::mico(Budget::Tokens(12)) };
+    request.options.pruning = pooled(12, 1);
     let two = case.run(&request);
     request.options.pruning =
-        Pruning::new(by_name("mico-s1", Settings::default()).unwrap(), Budget::Tokens(12));
+        Pruning::new(pruner_by_name("mico-s1", Settings::default()).unwrap(), Budget::Tokens(12));
     let one = case.run(&request);
     assert_eq!(logits(&one), logits(&two));
     assert_eq!(one.stage1, two.stage1);
@@ -66,9 +67,9 @@ fn mico_s1_is_mico_with_a_pool_of_one() {
 fn an_image_encoded_once_answers_like_a_fresh_one() {
     for name in ["llava15", "next-llama"] {
         let case = Case::load(name);
-        for method in PRUNERS {
+        for method in pruners() {
             let mut request = first_run(&case);
-            let pruner = by_name(method.name, Settings::default()).unwrap();
+            let pruner = pruner_by_name(method.name, Settings::default()).unwrap();
             let prunes = pruner.prunes();
             request.options.pruning =
                 Pruning::new(pruner, Budget::Tokens(if prunes { 12 } else { 1000 }));
@@ -123,7 +124,7 @@ fn chance_follows_its_seed() {
     let case = Case::load("llava15");
     let kept = |seed: &str| {
         let mut request = first_run(&case);
-        let pruner = by_name("random", settings(&[("seed", seed)])).unwrap();
+        let pruner = pruner_by_name("random", settings(&[("seed", seed)])).unwrap();
         request.options.pruning = Pruning::new(pruner, Budget::Tokens(6));
         case.run(&request).stage1.unwrap().kept
     };
@@ -147,16 +148,18 @@ fn every_ablation_runs_and_keeps_the_scheduled_number() {
         ("coverage", "off"),
     ] {
         let mut request = first_run(&case);
-        let pruner = by_name("mico", settings(&[pair])).unwrap();
+        let pruner = pruner_by_name("mico", settings(&[pair])).unwrap();
         request.options.pruning = Pruning::new(pruner, Budget::Tokens(4));
         request.turn.observe = Observe::default();
         let outcome = case.run(&request);
         assert_eq!(outcome.stage1.as_ref().unwrap().kept.len(), 8, "{pair:?}");
         assert_eq!(stage2(&outcome).unwrap().len(), 3, "{pair:?}");
     }
-    assert!(by_name("mico", settings(&[("relevance", "all")])).is_err());
-    assert!(by_name("mico", settings(&[("speed", "1")])).is_err());
-    assert!(by_name("fast", Settings::default()).unwrap_err().to_string().contains("mico-s1"));
+    assert!(pruner_by_name("mico", settings(&[("relevance", "all")])).is_err());
+    assert!(pruner_by_name("mico", settings(&[("speed", "1")])).is_err());
+    assert!(
+        pruner_by_name("fast", Settings::default()).unwrap_err().to_string().contains("mico-s1")
+    );
 }
 
 /// Keeps the first tokens and pours the dropped ones into the first.
@@ -169,22 +172,22 @@ impl Pruner for Pour {
     }
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
-        let shares = request.images.iter().map(|_| Share::Groups(vec![6])).collect();
-        let signals = Stage1Signals::default();
-        let cut = |block, keep| Cut::new(block, keep, Stage2Signals::default());
-        let stage1 = Some(Stage1Plan::new(signals, shares));
-        Ok(Plan { stage1, cuts: vec![cut(1, 4), cut(3, 2)], ..Plan::default() })
+        let quotas = vec![Quota::Groups(vec![6]); request.images().len()];
+        let stage1 = Stage1Plan::new(Signals::default(), quotas, request.images());
+        let cut = |block, keep| Cut::new(block, keep, Signals::default());
+        Ok(Plan::before_decoder(stage1).with_cuts(vec![cut(1, 4), cut(3, 2)]))
     }
 
-    fn before_decoder(&self, view: &Stage1View<'_>, _: &Share) -> Result<Selection> {
-        assert!(view.rows(Tensor::Features).is_err(), "nothing was declared");
-        assert!(view.vector(Tensor::Reliability).is_err(), "nothing was declared");
+    fn before_decoder(&self, view: &Stage1View<'_>, _: &Quota) -> Result<Selection> {
+        assert!(view.observed.rows(Signal::Features).is_err(), "nothing was declared");
+        assert!(view.observed.vector(Signal::Reliability).is_err(), "nothing was declared");
         Ok(pour(6, view.layout.len()))
     }
 
     fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
-        assert!(view.features().is_err() && view.attention().is_err(), "nothing was declared");
-        Ok(pour(keep, view.tokens))
+        assert!(view.observed.rows(Signal::Features).is_err(), "nothing was declared");
+        assert!(view.observed.vector(Signal::Relevance).is_err(), "nothing was declared");
+        Ok(pour(keep, view.tokens()))
     }
 }
 
@@ -192,7 +195,9 @@ fn pour(keep: usize, of: usize) -> Selection {
     let sources: Vec<usize> = (keep..of).collect();
     let shares = vec![0.0; sources.len()];
     let merge = Merge { target: 0, own: 1.0, sources, shares };
-    Selection { kept: (0..keep).collect(), merges: vec![merge], ..Selection::default() }
+    let mut selection = Selection::keeping((0..keep).collect());
+    selection.merges.push(merge);
+    selection
 }
 
 /// Keeps the first tokens.
@@ -208,12 +213,12 @@ impl Pruner for First {
         Pour.plan(request)
     }
 
-    fn before_decoder(&self, view: &Stage1View<'_>, share: &Share) -> Result<Selection> {
-        Ok(Selection { merges: Vec::new(), ..Pour.before_decoder(view, share)? })
+    fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {
+        Ok(Selection::keeping(Pour.before_decoder(view, quota)?.kept))
     }
 
     fn after_block(&self, view: &Stage2View<'_>, keep: usize) -> Result<Selection> {
-        Ok(Selection { merges: Vec::new(), ..Pour.after_block(view, keep)? })
+        Ok(Selection::keeping(Pour.after_block(view, keep)?.kept))
     }
 }
 
@@ -260,21 +265,22 @@ impl Pruner for Backwards {
     }
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
-        let shares = request.images.iter().map(|_| Share::Groups(vec![4])).collect();
-        let cut = Cut::new(2, 2, Stage2Signals::default());
-        let stage1 = Some(Stage1Plan::new(Stage1Signals::default(), shares));
-        Ok(Plan { stage1, cuts: vec![cut], positions: self.0 })
+        let quotas = vec![Quota::Groups(vec![4]); request.images().len()];
+        let stage1 = Stage1Plan::new(Signals::default(), quotas, request.images());
+        let cut = Cut::new(2, 2, Signals::default());
+        Ok(Plan::before_decoder(stage1).with_cuts(vec![cut]).with_positions(self.0))
     }
 
-    fn before_decoder(&self, _: &Stage1View<'_>, _: &Share) -> Result<Selection> {
-        let sequence = vec![9, 7, 5, 3];
-        Ok(Selection { kept: vec![3, 5, 7, 9], sequence, ..Selection::default() })
+    fn before_decoder(&self, _: &Stage1View<'_>, _: &Quota) -> Result<Selection> {
+        let mut selection = Selection::keeping(vec![3, 5, 7, 9]);
+        selection.sequence = vec![9, 7, 5, 3];
+        Ok(selection)
     }
 
     fn after_block(&self, view: &Stage2View<'_>, _: usize) -> Result<Selection> {
-        assert_eq!(view.tokens, 4);
+        assert_eq!(view.tokens(), 4);
         // The first two that stand there.
-        Ok(Selection { kept: vec![0, 1], ..Selection::default() })
+        Ok(Selection::keeping(vec![0, 1]))
     }
 }
 

@@ -7,12 +7,14 @@ mod support;
 use std::ops::ControlFlow;
 use std::sync::Barrier;
 
-use mico_engine::pruner::{Pruning, by_name};
+use mico_engine::prompt::{PLAIN, VICUNA};
+use mico_engine::pruner::Pruning;
 use mico_engine::{
     Engine, EngineOptions, Generation, ImageInput, ImageLimits, Observe, Outcome, Prompt,
     PromptStyle, Request, Session, SessionOptions, Sink, Step, TurnRequest,
 };
 use mico_select::Settings;
+use mico_select::methods::pruner_by_name;
 use mico_select::schedule::Budget;
 use support::{Case, folder, logits, weights};
 
@@ -68,7 +70,7 @@ fn options(
 }
 
 fn method(name: &str, budget: usize) -> Pruning {
-    Pruning::new(by_name(name, Settings::default()).unwrap(), Budget::Tokens(budget))
+    Pruning::new(pruner_by_name(name, Settings::default()).unwrap(), Budget::Tokens(budget))
 }
 
 /// A case with settings that lead to different answers.
@@ -77,7 +79,7 @@ fn settings() -> Vec<(&'static str, &'static str, Vec<SessionOptions>)> {
     let tiles = |count| ImageLimits { max_tiles: Some(count), ..own };
     let pixels = |count| ImageLimits { max_pixels: Some(count), ..own };
     let mico = |tokens| Pruning::mico(Budget::Tokens(tokens));
-    let (vicuna, plain) = (Some(PromptStyle::Vicuna), Some(PromptStyle::Plain));
+    let (vicuna, plain) = (Some(PromptStyle::Format(&VICUNA)), Some(PromptStyle::Format(&PLAIN)));
     let next = vec![
         options("next_packing=spatial,anyres_axis=hf", own, vicuna, Pruning::off()),
         options("next_packing=spatial_unpad,position_mode=compact", own, plain, mico(6)),

@@ -91,7 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let mut caches = decoder.new_caches();
             let start = Instant::now();
             let passes = if rows == 0 {
-                model.encode(&pixels, VisionTaps::ALL)?;
+                model.encode(pixels.clone(), VisionTaps::ALL)?;
                 1
             } else {
                 decoder.run(0..BLOCKS, &hidden, &positions, &mut caches, &[])?;

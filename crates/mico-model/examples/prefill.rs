@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut vision, mut project, mut prefill, mut decode) = (vec![], vec![], vec![], vec![]);
     for _ in 0..runs.max(1) {
         let start = Instant::now();
-        let seen = model.encode(&pixels, VisionTaps::ALL)?;
+        let seen = model.encode(pixels.clone(), VisionTaps::ALL)?;
         vision.push(start.elapsed().as_secs_f64());
         let start = Instant::now();
         let visual = model.embed(&seen)?.embeds;

@@ -40,6 +40,18 @@ pub enum Error {
         message: String,
     },
 
+    /// A setting of `config.json` that is well formed and asks for something this crate does not have,
+    /// such as an architecture nobody brought.
+    #[error("{file}: `{field}` {message}")]
+    Unsupported {
+        /// The file the setting was read from.
+        file: String,
+        /// Dotted path of the setting.
+        field: String,
+        /// What was found and what is accepted.
+        message: String,
+    },
+
     /// The shard index is malformed or names something outside the folder.
     #[error("{}: {message}", path.display())]
     Index {

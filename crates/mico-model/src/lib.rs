@@ -35,7 +35,7 @@
 //! // Image to embeddings.
 //! let values = Tensor::zeros((1, 3, 28, 28), DType::F32, &Device::Cpu)?;
 //! let pixels = Pixels { values, grids: vec![Grid { rows: 4, columns: 4 }] };
-//! let seen = model.encode(&pixels, VisionTaps::ALL)?;
+//! let seen = model.encode(pixels, VisionTaps::ALL)?;
 //! assert_eq!(seen.features.as_ref().map(Tensor::dims), Some(&[16, 32][..]));
 //! let visual = model.embed(&seen)?.embeds;
 //!
@@ -102,5 +102,5 @@ pub use quant::{QuantKind, QuantNote};
 pub use relevance::{Normalisation, attention_row, text_to_visual_attention};
 pub use rope::{Position, Positions};
 pub use synthetic::SyntheticOptions;
-pub use vision::{AttentionTaps, Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
+pub use vision::{AttentionTaps, Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
 pub use weights::{Precision, Progress, ProgressFn};

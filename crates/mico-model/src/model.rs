@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::files::ModelFiles;
 use crate::quant::{QuantKind, QuantNote};
 use crate::synthetic::{SyntheticOptions, SyntheticSource};
-use crate::vision::{Embedded, Encoded, Pixels, VisionTaps, Watch};
+use crate::vision::{Embedded, Encoded, Pixels, TowerProgress, VisionTaps};
 use crate::weights::{Builder, Precision, ProgressFn};
 
 /// How to load a model.
@@ -134,18 +134,18 @@ impl Model {
     }
 
     /// Runs the tower on one image and observes what `taps` asks for.
-    pub fn encode(&self, pixels: &Pixels, taps: VisionTaps) -> Result<Encoded> {
-        self.vision.encode(pixels, taps, Watch::default())
+    pub fn encode(&self, pixels: Pixels, taps: VisionTaps) -> Result<Encoded> {
+        self.vision.encode(pixels, taps, TowerProgress::default())
     }
 
     /// [`Self::encode`] for inputs that take long.
-    pub fn encode_watched(
+    pub fn encode_with_progress(
         &self,
-        pixels: &Pixels,
+        pixels: Pixels,
         taps: VisionTaps,
-        watch: Watch<'_>,
+        progress: TowerProgress<'_>,
     ) -> Result<Encoded> {
-        self.vision.encode(pixels, taps, watch)
+        self.vision.encode(pixels, taps, progress)
     }
 
     /// Brings rows of Stage-1 features into the decoder's space where the family's projector takes

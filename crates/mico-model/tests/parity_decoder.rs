@@ -164,7 +164,7 @@ fn every_block_agrees() {
         let mut hidden = case.tensor(&name(0)).clone();
         let positions = stored_positions(decoder, &run);
         let image = run["images"][0].as_str().unwrap();
-        let seen = case.model.encode(&case.pixels(image), VisionTaps::default()).unwrap();
+        let seen = case.model.encode(case.pixels(image), VisionTaps::default()).unwrap();
         let layers = case.model.embed(&seen).unwrap().deepstack;
         for (index, layer) in layers.iter().enumerate() {
             case.check(&format!("{image}.deepstack.{index}"), layer, 1e-5);

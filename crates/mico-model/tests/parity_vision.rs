@@ -38,7 +38,7 @@ fn features_class_rows_and_embeddings_agree() {
     for &name in CASES {
         let case = Case::load(name);
         for image in case.images() {
-            let seen = case.model.encode(&case.pixels(&image), VisionTaps::ALL).unwrap();
+            let seen = case.model.encode(case.pixels(&image), VisionTaps::ALL).unwrap();
             let views = case.tensor(&format!("{image}.stage1.reliability")).dims2().unwrap();
             let features = seen.features.unwrap().reshape((views.0, views.1, ())).unwrap();
             case.check(&format!("{image}.stage1.features"), &features, 1e-5);
@@ -53,13 +53,13 @@ fn features_class_rows_and_embeddings_agree() {
 fn a_batch_of_views_equals_its_views() {
     let case = Case::load("next-mistral");
     let pixels = case.tensor("strip.pixel_values");
-    let batch = case.model.encode(&case.views(pixels.clone()), VisionTaps::ALL).unwrap();
+    let batch = case.model.encode(case.views(pixels.clone()), VisionTaps::ALL).unwrap();
     let (batch_features, batch_rows) = (batch.features.unwrap(), batch.reliability.unwrap());
     let views = pixels.dim(0).unwrap();
     let patches = batch_rows.dim(0).unwrap() / views;
     for view in 0..views {
         let alone = case.views(pixels.narrow(0, view, 1).unwrap());
-        let one = case.model.encode(&alone, VisionTaps::ALL).unwrap();
+        let one = case.model.encode(alone, VisionTaps::ALL).unwrap();
         let features = batch_features.narrow(0, view * patches, patches).unwrap();
         assert!(support::largest(&(features - one.features.unwrap()).unwrap()) < 1e-5);
         let rows = batch_rows.narrow(0, view * patches, patches).unwrap();
@@ -71,20 +71,20 @@ fn a_batch_of_views_equals_its_views() {
 fn pixels_of_the_wrong_size_are_refused() {
     let case = Case::load("llava15");
     let refused =
-        |pixels: &Pixels| case.model.encode(pixels, VisionTaps::default()).unwrap_err().to_string();
+        |pixels: Pixels| case.model.encode(pixels, VisionTaps::default()).unwrap_err().to_string();
     let mut pixels = case.pixels("portrait");
     pixels.values = pixels.values.narrow(3, 0, 27).unwrap();
-    let error = refused(&pixels);
+    let error = refused(pixels);
     assert!(error.contains("[1, 3, 28, 27]"), "{error}");
     let mut pixels = case.pixels("portrait");
     pixels.grids[0].columns = 5;
-    let error = refused(&pixels);
+    let error = refused(pixels);
     assert!(error.contains("4x5"), "{error}");
     let mut pixels = case.pixels("portrait");
     pixels.grids.push(pixels.grids[0]);
-    let error = refused(&pixels);
+    let error = refused(pixels);
     assert!(error.contains("1 for 2 groups"), "{error}");
-    let mut seen = case.model.encode(&case.pixels("portrait"), VisionTaps::default()).unwrap();
+    let mut seen = case.model.encode(case.pixels("portrait"), VisionTaps::default()).unwrap();
     seen.states = vec![case.tensor("portrait.visual_embeds").clone()];
     let error = case.model.embed(&seen).unwrap_err();
     assert!(error.to_string().contains("must be 20"), "{error}");

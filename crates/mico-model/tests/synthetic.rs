@@ -43,7 +43,7 @@ fn newline(model: &Model) -> bool {
     let (side, grid) = (clip.image_size, clip.grid());
     let values = Tensor::zeros((1, 3, side, side), DType::F32, &Device::Cpu).unwrap();
     let pixels = Pixels { values, grids: vec![Grid { rows: grid, columns: grid }] };
-    let seen = model.encode(&pixels, VisionTaps::default()).unwrap();
+    let seen = model.encode(pixels, VisionTaps::default()).unwrap();
     model.embed(&seen).unwrap().newline.is_some()
 }
 

@@ -11,8 +11,8 @@ use super::{
     BoxUnits, EvaluationProfile, FamilySpec, ImageProcessor, ImageSpec, Packing, ProcessorRequest,
     PromptSpec, QuestionWords, SchedulePolicy, Toolkit, UsualInput,
 };
-use crate::error::{Error, Result};
-use crate::preprocess::{only, small};
+use crate::error::Result;
+use crate::preprocess::{misfit, only, small};
 use crate::prompt::VICUNA;
 use crate::switches::{LLAVA15_PAD, LimitSource};
 
@@ -79,13 +79,13 @@ pub(super) fn clip_tower<'a>(request: &ProcessorRequest<'a>) -> Result<(&'a Llav
     let preprocessing = &request.preprocessing;
     if preprocessing.area.min.is_some() || preprocessing.area.max.is_some() {
         let accepted = "one size, this family has no limits on pixels";
-        return Err(Error::range("size of the preprocessing", "a range of pixels", accepted));
+        return Err(misfit("size", "a range of pixels", accepted));
     }
     let side = vision.tower.image_size;
     let crop = preprocessing.crop;
     if (crop.width as usize, crop.height as usize) != (side, side) {
         let accepted = format!("{side}x{side}, the tower's input");
-        return Err(Error::range("crop_size of the preprocessing", crop, accepted));
+        return Err(misfit("crop_size", crop, accepted));
     }
     Ok((vision, small("patch_size", vision.tower.patch_size)?))
 }

@@ -1,10 +1,9 @@
 //! One image through the vision side, in the order of its visual sequence.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 
 use candle_core::{DType, Tensor};
-use mico_model::{Encoded, Grid, Model, Pixels, VisionTaps, Watch};
+use mico_model::{Encoded, Grid, Model, Pixels, TowerProgress, VisionTaps};
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
 
@@ -85,14 +84,12 @@ pub(crate) fn encode(
         grids: grids(&layout),
     };
     let taps = VisionTaps { features: how.taps.features && !how.projected, ..how.taps };
-    let tower = timed(&mut seconds.vision, || {
-        let sink = RefCell::new(sink);
-        let tell = |done, total| sink.borrow_mut().progress(Step::new(Phase::Vision, done, total));
-        model.encode_watched(&pixels, taps, Watch::new(&tell))
-    })?;
     let kept_pixels = how.keep_pixels.then(|| pixels.values.clone());
     let order = Order::of(&layout, pixels.tokens());
-    drop(pixels);
+    let tower = timed(&mut seconds.vision, || {
+        let mut tell = |done, total| sink.progress(Step::new(Phase::Vision, done, total));
+        model.encode_with_progress(pixels, taps, TowerProgress::new(&mut tell))
+    })?;
     let mut output = VisionOutput {
         layout: Arc::new(layout),
         pixels: kept_pixels,

@@ -3,10 +3,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor};
-use mico_engine::pruner::{Mico, Pruning};
+use mico_engine::pruner::Pruning;
 use mico_engine::{
     Engine, EngineOptions, Generation, ImageInput, LogitsTrace, Message, Observe, Outcome, Part,
     Prompt, Request, Role, SessionOptions, Switches, TurnRequest,
@@ -96,13 +95,10 @@ impl Case {
             .generating(Generation::greedy(ANSWER))
             .observing(Observe::TENSORS);
         if run.get("budget").is_some() {
-            request.options.pruning = Pruning {
-                pruner: Arc::new(Mico::default()),
-                budget: Budget::Tokens(number(&run["budget"])),
-                authors: false,
-                refine_layer: Some(number(&run["refine_layer"])),
-                pool: number(&run["pool"]),
-            };
+            let mut pruning = Pruning::mico(Budget::Tokens(number(&run["budget"])));
+            pruning.refine_layer = Some(number(&run["refine_layer"]));
+            pruning.pool = number(&run["pool"]);
+            request.options.pruning = pruning;
         }
         request
     }
@@ -217,6 +213,20 @@ pub(crate) fn later(turn: &TurnRequest, ids: Vec<u32>) -> TurnRequest {
     later.images.clear();
     later.prompt = Prompt::InputIds(ids);
     later
+}
+
+/// MiCo at a budget, refined after a block of the caller's.
+pub(crate) fn refined(tokens: usize, block: usize) -> Pruning {
+    let mut pruning = Pruning::mico(Budget::Tokens(tokens));
+    pruning.refine_layer = Some(block);
+    pruning
+}
+
+/// MiCo at a budget with a first stage of so many times as many tokens.
+pub(crate) fn pooled(tokens: usize, pool: usize) -> Pruning {
+    let mut pruning = Pruning::mico(Budget::Tokens(tokens));
+    pruning.pool = pool;
+    pruning
 }
 
 /// The first logits' bits, all of them.

@@ -20,7 +20,7 @@ use crate::presets::Preset;
 use crate::projector::Projector;
 use crate::vision::flops::{VisionFlops, two_layer_flops, vit_flops};
 use crate::vision::vit::VitTower;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
 use crate::weights::Builder;
 
 /// The id of `<IMG_CONTEXT>` in the published vocabularies. Original files do not state it; there a
@@ -271,10 +271,15 @@ impl InternVl {
 }
 
 impl VisionSide for InternVl {
-    fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
+    fn encode(
+        &self,
+        pixels: Pixels,
+        taps: VisionTaps,
+        progress: TowerProgress<'_>,
+    ) -> Result<Encoded> {
         let side = self.config.side();
-        check_views(pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(&pixels.values, taps.attention, watch)?;
+        check_views(&pixels, Grid { rows: side, columns: side })?;
+        let seen = self.tower.forward(pixels.values, taps.attention, progress)?;
         let (tiles, patches, width) = seen.features.dims3()?;
         let order = self.order();
         let joined = self.config.shuffle * self.config.shuffle;

@@ -19,7 +19,7 @@ use crate::presets::Preset;
 use crate::projector::Projector;
 use crate::vision::flops::{VisionFlops, two_layer_flops, vit_flops};
 use crate::vision::vit::VitTower;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
 use crate::weights::Builder;
 
 const DECODERS: DecoderKinds = &["qwen2", "llava_qwen", "qwen3", "llama"];
@@ -247,10 +247,15 @@ impl LlavaVideo {
 }
 
 impl VisionSide for LlavaVideo {
-    fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
+    fn encode(
+        &self,
+        pixels: Pixels,
+        taps: VisionTaps,
+        progress: TowerProgress<'_>,
+    ) -> Result<Encoded> {
         let side = self.config.side();
-        check_views(pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(&pixels.values, taps.attention, watch)?;
+        check_views(&pixels, Grid { rows: side, columns: side })?;
+        let seen = self.tower.forward(pixels.values, taps.attention, progress)?;
         let features = taps.features.then(|| self.pool(&seen.features)).transpose()?;
         let pooled = |frames: Option<Tensor>| match frames {
             Some(frames) => Ok(Some(self.pool(&frames.unsqueeze(2)?)?.flatten_all()?)),

@@ -22,7 +22,7 @@ use candle_core::{Device, Tensor};
 use crate::config::{Fields, ModelConfig};
 use crate::error::{Error, Result};
 use crate::presets::Preset;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
 use crate::weights::Builder;
 
 /// Every architecture that ships with the crate.
@@ -124,8 +124,15 @@ impl Debug for Family {
 
 /// The vision side of a family: pixels to one embedding per visual token.
 pub trait VisionSide: Debug + Send + Sync {
-    /// Runs the tower on one image or video and observes what `taps` asks for.
-    fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded>;
+    /// Runs the tower on one image or video and observes what `taps` asks for. The pixels are given
+    /// away: a large image's take more memory than what the tower makes of them, so they go as soon as
+    /// they are embedded.
+    fn encode(
+        &self,
+        pixels: Pixels,
+        taps: VisionTaps,
+        progress: TowerProgress<'_>,
+    ) -> Result<Encoded>;
 
     /// Projects or merges what the tower gave into the decoder's space.
     fn embed(&self, encoded: &Encoded) -> Result<Embedded>;

@@ -61,9 +61,18 @@ impl Fields {
 
     /// An error about one setting.
     pub fn error(&self, key: &str, message: impl Into<String>) -> Error {
-        let field =
-            if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) };
-        Error::Config { file: self.file.clone(), field, message: message.into() }
+        Error::Config { file: self.file.clone(), field: self.path(key), message: message.into() }
+    }
+
+    /// The error of a setting that asks for something there is none of here.
+    pub fn unsupported(&self, key: &str, message: impl Into<String>) -> Error {
+        let (file, field) = (self.file.clone(), self.path(key));
+        Error::Unsupported { file, field, message: message.into() }
+    }
+
+    /// Dotted path of a setting.
+    fn path(&self, key: &str) -> String {
+        if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) }
     }
 
     fn get(&self, key: &str) -> Option<&Value> {
@@ -80,9 +89,7 @@ impl Fields {
         let Value::Object(map) = value else {
             return Err(self.wrong(key, value, "an object"));
         };
-        let prefix =
-            if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) };
-        Ok(Some(Self { file: self.file.clone(), prefix, map: map.clone() }))
+        Ok(Some(Self { file: self.file.clone(), prefix: self.path(key), map: map.clone() }))
     }
 
     /// A nested object that must be there.

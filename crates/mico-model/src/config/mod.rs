@@ -116,5 +116,6 @@ fn owner(root: &Fields, architectures: &[&'static Architecture]) -> Result<&'sta
             known.push(name);
         }
     }
-    Err(root.error("model_type", format!("is `{model_type}`, accepted: {}", known.join(", "))))
+    let message = format!("is `{model_type}`, accepted: {}", known.join(", "));
+    Err(root.unsupported("model_type", message))
 }

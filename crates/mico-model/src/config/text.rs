@@ -124,7 +124,7 @@ fn kind(text: &Fields, kinds: DecoderKinds) -> Result<Kind> {
     let name = match text.text("model_type")? {
         Some(name) if !kinds.contains(&name) => {
             let message = format!("is `{name}`, accepted: {}", kinds.join(", "));
-            return Err(text.error("model_type", message));
+            return Err(text.unsupported("model_type", message));
         }
         Some(name) => name,
         None => kinds.first().copied().unwrap_or_default(),

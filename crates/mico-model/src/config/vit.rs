@@ -175,7 +175,7 @@ pub fn read_vit(fields: &Fields, kind: VitKind) -> Result<VitConfig> {
         && !names.contains(&found)
     {
         let message = format!("is `{found}`, accepted: {}", names[0]);
-        return Err(fields.error("model_type", message));
+        return Err(fields.unsupported("model_type", message));
     }
     let channels = fields.usize("num_channels")?.unwrap_or(3);
     if channels != 3 {

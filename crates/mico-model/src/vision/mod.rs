@@ -7,12 +7,12 @@
 mod axial;
 pub(crate) mod block;
 pub mod flops;
+mod progress;
 pub mod qwen;
 pub mod vit;
-mod watch;
 mod windows;
 
-pub use watch::Watch;
+pub use progress::TowerProgress;
 
 use candle_core::Tensor;
 

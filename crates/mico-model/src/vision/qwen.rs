@@ -12,7 +12,7 @@ use super::block::{
     BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
 };
 use super::windows::windows;
-use super::{AttentionTaps, Grid, Pixels, Watch};
+use super::{AttentionTaps, Grid, Pixels, TowerProgress};
 use crate::checkpoint::Part;
 use crate::config::{QwenTowerKind, QwenVision};
 use crate::error::{Error, Result};
@@ -116,24 +116,25 @@ impl QwenTower {
     /// Runs the tower on patches `[patches, values]`, each grid by itself.
     pub fn forward(
         &self,
-        pixels: &Pixels,
+        pixels: Pixels,
         taps: AttentionTaps,
-        watch: Watch<'_>,
+        mut progress: TowerProgress<'_>,
     ) -> Result<QwenOutput> {
         let expected = [pixels.tokens() * self.config.joined(), self.config.patch_values()];
         if pixels.grids.is_empty() || pixels.values.dims() != expected {
             let message = format!("shape {:?}, expected {expected:?}", pixels.values.dims());
             return Err(Error::input("pixels", message));
         }
+        let Pixels { values, grids } = pixels;
         let places: Vec<Place> =
-            pixels.grids.iter().flat_map(|grid| places(*grid, self.config.merge)).collect();
-        let order = self.order(&pixels.grids);
-        let values = pixels.values.to_device(&self.device)?.to_dtype(self.compute)?;
-        let mut hidden = self.patch.forward(&values)?;
+            grids.iter().flat_map(|grid| places(*grid, self.config.merge)).collect();
+        let order = self.order(&grids);
+        let mut hidden = self.embed(&values)?;
+        drop(values);
         if let (Some(table), QwenTowerKind::Positioned { side, .. }) =
             (&self.table, &self.config.kind)
         {
-            hidden = (hidden + table_at(table, *side, &pixels.grids, self.config.merge)?)?;
+            hidden = (hidden + table_at(table, *side, &grids, self.config.merge)?)?;
         }
         let places = match &order.patches {
             Some(patches) => patches.iter().map(|&patch| places[patch as usize]).collect(),
@@ -174,10 +175,15 @@ impl QwenTower {
             if self.config.deepstack().contains(&index) {
                 deepstack.push(rearranged(&hidden, back.as_deref())?);
             }
-            watch.tell(index + 1, self.blocks.len())?;
+            progress.tell(index + 1, self.blocks.len())?;
         }
         let hidden = rearranged(&hidden, back.as_deref())?;
         Ok(QwenOutput { hidden, deepstack, attention, shallow, keys })
+    }
+
+    /// Patch embeddings `[patches, d]`.
+    fn embed(&self, values: &Tensor) -> Result<Tensor> {
+        self.patch.forward(&values.to_device(&self.device)?.to_dtype(self.compute)?)
     }
 
     /// The block (0-based) whose attention counts as shallow: the first that spans an image where

@@ -8,7 +8,7 @@ use candle_core::{DType, Device, Tensor};
 use super::block::{
     BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
 };
-use super::{AttentionTaps, Watch};
+use super::{AttentionTaps, TowerProgress};
 use crate::checkpoint::Part;
 use crate::config::{VitConfig, VitKind};
 use crate::error::{Error, Result};
@@ -194,9 +194,9 @@ impl VitTower {
     /// asks for.
     pub fn forward(
         &self,
-        pixels: &Tensor,
+        pixels: Tensor,
         taps: AttentionTaps,
-        watch: Watch<'_>,
+        mut progress: TowerProgress<'_>,
     ) -> Result<VitOutput> {
         let (views, channels, height, width) = pixels.dims4()?;
         let side = self.config.image_size;
@@ -208,13 +208,18 @@ impl VitTower {
             let message = "the selected layer is the embeddings, which no attention precedes";
             return Err(Error::input("reliability", message));
         }
-        let (mut features, mut seen) = (Vec::new(), Watched::default());
-        for start in (0..views).step_by(VIEWS_AT_ONCE) {
-            let count = VIEWS_AT_ONCE.min(views - start);
-            let steps = |blocks: usize| start * self.blocks.len() + count * blocks;
-            let tell = |done: usize| watch.tell(steps(done), views * self.blocks.len());
-            let part = pixels.narrow(0, start, count)?;
-            features.push(self.batch(&part, taps, &mut seen, &tell)?);
+        let starts = (0..views).step_by(VIEWS_AT_ONCE);
+        let parts = starts.map(|start| pixels.narrow(0, start, VIEWS_AT_ONCE.min(views - start)));
+        let parts = parts.collect::<candle_core::Result<Vec<_>>>()?;
+        // The parts are all that holds the pixels now, so they are gone once the last is embedded.
+        drop(pixels);
+        let (mut features, mut seen, mut before) = (Vec::new(), Watched::default(), 0);
+        for part in parts {
+            let count = part.dim(0)?;
+            let steps = |blocks: usize| before * self.blocks.len() + count * blocks;
+            let mut tell = |done| progress.tell(steps(done), views * self.blocks.len());
+            features.push(self.batch(part, taps, &mut seen, &mut tell)?);
+            before += count;
         }
         let patches = self.config.patches();
         let rows = |asked: bool, values: Vec<f32>| {
@@ -232,10 +237,10 @@ impl VitTower {
     /// A few views at once: `[views, patches, d]`; what is observed of their patches goes to `seen`.
     fn batch(
         &self,
-        pixels: &Tensor,
+        pixels: Tensor,
         taps: AttentionTaps,
         seen: &mut Watched,
-        tell: &dyn Fn(usize) -> Result<()>,
+        tell: &mut dyn FnMut(usize) -> Result<()>,
     ) -> Result<Tensor> {
         let (views, tokens) = (pixels.dim(0)?, self.config.tokens());
         let class = usize::from(self.class.is_some());
@@ -247,7 +252,8 @@ impl VitTower {
             let views = rows.reshape((views, tokens, width))?;
             Ok::<_, Error>(views.narrow(1, class, tokens - class)?.contiguous()?)
         };
-        let mut hidden = self.embed(pixels)?;
+        let mut hidden = self.embed(&pixels)?;
+        drop(pixels);
         for (index, block) in self.blocks.iter().enumerate() {
             let last = index + 1 == self.blocks.len();
             let early = taps.shallow && index == self.shallow_block();

@@ -80,7 +80,7 @@ impl Case {
 
     /// Projected visual tokens of an image in the order of the prompt, without newlines.
     pub(crate) fn visual_embeds(&self, image: &str) -> Tensor {
-        let seen = self.model.encode(&self.pixels(image), VisionTaps::default()).unwrap();
+        let seen = self.model.encode(self.pixels(image), VisionTaps::default()).unwrap();
         assert!(seen.features.is_none() && seen.reliability.is_none());
         let projected = self.model.embed(&seen).unwrap().embeds;
         let Some(order) = self.expected["images"][image].get("token_of_view") else {

@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::projector::Projector;
 use crate::vision::flops::{VisionFlops, two_layer_flops, vit_flops};
 use crate::vision::vit::VitTower;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, VisionTaps, Watch};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
 use crate::weights::Builder;
 
 /// Both families are found under any of these; what the file says besides tells them apart.
@@ -137,10 +137,15 @@ impl Llava {
 }
 
 impl VisionSide for Llava {
-    fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
+    fn encode(
+        &self,
+        pixels: Pixels,
+        taps: VisionTaps,
+        progress: TowerProgress<'_>,
+    ) -> Result<Encoded> {
         let side = self.tower.config().grid();
-        check_views(pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(&pixels.values, taps.attention, watch)?;
+        check_views(&pixels, Grid { rows: side, columns: side })?;
+        let seen = self.tower.forward(pixels.values, taps.attention, progress)?;
         let rows = seen.features.flatten(0, 1)?;
         let flat = |views: Option<Tensor>| views.map(|views| views.flatten_all()).transpose();
         Ok(Encoded {

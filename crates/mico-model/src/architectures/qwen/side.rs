@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::vision::block::{Norm, NormKind};
 use crate::vision::qwen::{NORM_EPS, QwenTower};
-use crate::vision::{Embedded, Encoded, Pixels, VisionTaps, Watch};
+use crate::vision::{Embedded, Encoded, Pixels, TowerProgress, VisionTaps};
 use crate::weights::{Builder, LinearShape};
 
 /// Tower and mergers.
@@ -99,8 +99,13 @@ impl Qwen {
 }
 
 impl VisionSide for Qwen {
-    fn encode(&self, pixels: &Pixels, taps: VisionTaps, watch: Watch<'_>) -> Result<Encoded> {
-        let seen = self.tower.forward(pixels, taps.attention, watch)?;
+    fn encode(
+        &self,
+        pixels: Pixels,
+        taps: VisionTaps,
+        progress: TowerProgress<'_>,
+    ) -> Result<Encoded> {
+        let seen = self.tower.forward(pixels, taps.attention, progress)?;
         let joined = self.tower.config().joined();
         let features = taps.features.then(|| patch_means(&seen.hidden, joined)).transpose()?;
         let means =

@@ -6,27 +6,28 @@ use crate::error::{Error, Result};
 
 /// Called after every block of a tower with the number of steps done and their total. The caller may
 /// answer [`ControlFlow::Break`], and the tower stops there with [`Error::Cancelled`].
-#[derive(Clone, Copy, Default)]
-pub struct Watch<'a> {
-    notify: Option<&'a dyn Fn(usize, usize) -> ControlFlow<()>>,
+#[derive(Default)]
+pub struct TowerProgress<'a> {
+    notify: Option<&'a mut dyn FnMut(usize, usize) -> ControlFlow<()>>,
 }
 
-impl<'a> Watch<'a> {
+impl<'a> TowerProgress<'a> {
     /// Calls `notify(done, total)` after every step.
-    pub fn new(notify: &'a dyn Fn(usize, usize) -> ControlFlow<()>) -> Self {
+    pub fn new(notify: &'a mut dyn FnMut(usize, usize) -> ControlFlow<()>) -> Self {
         Self { notify: Some(notify) }
     }
 
-    pub(crate) fn tell(&self, done: usize, total: usize) -> Result<()> {
-        match self.notify.map(|notify| notify(done, total)) {
+    /// Says how far the work is; an error if the caller wants it to stop there.
+    pub fn tell(&mut self, done: usize, total: usize) -> Result<()> {
+        match self.notify.as_mut().map(|notify| notify(done, total)) {
             Some(ControlFlow::Break(())) => Err(Error::Cancelled),
             _ => Ok(()),
         }
     }
 }
 
-impl std::fmt::Debug for Watch<'_> {
+impl std::fmt::Debug for TowerProgress<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch").field("watched", &self.notify.is_some()).finish()
+        f.debug_struct("TowerProgress").field("told", &self.notify.is_some()).finish()
     }
 }
