@@ -164,9 +164,26 @@ pub(crate) fn run_rule(
     } else {
         selector.select(tokens, keep, context)?
     };
+    check_range(selector.name(), &selection, tokens.len())?;
     let total = start.elapsed().as_secs_f64();
     selection.seconds.select = (total - selection.seconds.kernel).max(0.0);
     Ok(selection)
+}
+
+/// Refuses a selection that names a token the group does not have: a rule may be anybody's, and its
+/// indices are followed from here on.
+fn check_range(method: &'static str, selection: &Selection, tokens: usize) -> Result<()> {
+    let Selection { kept, order, sequence, merges, replaced, .. } = selection;
+    let merged = merges.iter().flat_map(|merge| merge.sources.iter().chain([&merge.target]));
+    let replaced = replaced.iter().flat_map(|replaced| [&replaced.position, &replaced.token]);
+    let mut named = kept.iter().chain(order).chain(sequence).chain(merged).chain(replaced);
+    match named.find(|&&token| token >= tokens) {
+        None => Ok(()),
+        Some(token) => {
+            let message = format!("names token {token} of {tokens}");
+            Err(Error::Contract { method, message })
+        }
+    }
 }
 
 #[cfg(test)]
