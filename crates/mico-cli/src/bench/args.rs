@@ -5,18 +5,18 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args};
-use mico_model::{Preset, QuantKind};
+use mico_model::Preset;
 use mico_vision::Size;
 
 use crate::choices;
 use crate::images::image_size;
+use crate::model_args::ModelArgs;
 
 /// The paper's mean prompt, without the visual tokens.
 const TEXT_TOKENS: &str = "69";
-/// The most text tokens, generated tokens, runs and threads one may ask for.
+/// The most text tokens, generated tokens and runs one may ask for.
 const MAX_TOKENS: u64 = 1 << 16;
 const MAX_RUNS: u64 = 10_000;
-const MAX_THREADS: u64 = 1024;
 /// The most frames of the noise that is looked at.
 const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 
@@ -25,15 +25,11 @@ const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 #[command(group(ArgGroup::new("subject").required(true).args(["model", "synthetic"])))]
 #[allow(clippy::struct_excessive_bools, reason = "flags of a command line stand by themselves")]
 pub struct BenchArgs {
-    /// Model folder, or `tiny` for the embedded model.
-    #[arg(long, value_name = "DIR")]
-    pub(super) model: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) model: ModelArgs,
     /// Published model whose shape is filled with random weights; no files are needed.
     #[arg(long, value_name = "PRESET", value_parser = choices::preset())]
     pub(super) synthetic: Option<&'static Preset>,
-    /// Quantisation of the decoder's matrices.
-    #[arg(long, value_name = "KIND", value_parser = choices::quantization())]
-    pub(super) quantize: Option<QuantKind>,
     /// Pruners, separated by commas; settings follow a name as in `vispruner:ratio=0.3`.
     #[arg(long, visible_alias = "methods", value_name = "NAMES", default_value = "mico", value_delimiter = ',', value_parser = choices::pruner_spec())]
     pub(super) method: Vec<String>,
@@ -75,9 +71,6 @@ pub struct BenchArgs {
     /// Rounds: runs of each setting that are counted.
     #[arg(long, default_value_t = 5, value_parser = count(1, MAX_RUNS))]
     pub(super) repeats: usize,
-    /// Threads; all cores unless said otherwise.
-    #[arg(long, value_parser = count(1, MAX_THREADS))]
-    pub(super) threads: Option<usize>,
     /// Seed of random weights and pixels.
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
@@ -133,6 +126,6 @@ fn plot(text: &str) -> Result<Plot, String> {
 
 impl BenchArgs {
     pub(crate) fn threads(&self) -> Option<u64> {
-        self.threads.map(|threads| threads as u64)
+        self.model.threads
     }
 }

@@ -1,47 +1,45 @@
 //! `mico bench`: where the time of a request goes, with and without pruning.
-//!
-//! Settings take turns within each round, so that whatever slows the machine down hits all alike, and
-//! speed-ups are medians of the ratios within a round. Every finished run is a line of a journal, from
-//! which an interrupted bench goes on and from which alone the report is made.
 
 mod args;
-mod configuration;
-mod journal;
-mod measure;
-mod memory;
-mod pareto;
-mod quality;
-mod report;
-mod sample;
-mod settings;
-mod subject;
-mod system;
+mod commit;
+mod model;
+
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
 
 pub use args::BenchArgs;
-pub use memory::{AllocationMeter, count_allocations};
+use indicatif::{ProgressBar, ProgressStyle};
+pub use mico_bench::AllocationMeter;
+use mico_bench::{Benchmark, Comparison, Condition, Journal, Pareto, Progress, Quality, Report};
+use mico_select::schedule::Budget;
 
 use crate::failure::Failure;
-use crate::threads::in_pool;
 use crate::{files, output};
-use args::PlotKind;
-use configuration::Configuration;
-use journal::Journal;
-use quality::Quality;
-use report::Report;
-use settings::Setting;
+use args::{Plot, PlotKind};
+
+static METER: OnceLock<&'static dyn AllocationMeter> = OnceLock::new();
+
+/// Says which counter `mico bench` reads; the first one stays.
+pub fn count_allocations(meter: &'static dyn AllocationMeter) {
+    let _ = METER.set(meter);
+}
 
 /// Runs the verb.
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
-    memory::begin();
-    let settings = settings::settings(args)?;
+    if let Some(meter) = METER.get() {
+        meter.begin();
+    }
+    let conditions = conditions(args)?;
     // What cannot be read or written is told before anything is measured.
     let plot = args.plot.as_ref().map(|plot| &plot.path);
     let written = [("--out", args.out.as_ref()), ("--markdown", args.markdown.as_ref())];
     for (flag, path) in written.into_iter().chain([("--plot", plot)]) {
         path.map(|path| files::check(flag, path)).transpose()?;
     }
-    let quality = args.quality.as_deref().map(Quality::read).transpose()?;
-    let report = in_pool(args.threads(), || measured(args, &settings))??;
+    let quality = args.quality.as_deref().map(Quality::read).transpose();
+    let quality =
+        quality.map_err(|error| Failure::of(error.kind(), format!("--quality {error}")))?;
+    let report = measured(args, conditions)?;
     let json = serde_json::to_string(&report).map_err(Failure::failed)?;
     if let Some(path) = &args.out {
         files::write("--out", path, format!("{json}\n").as_bytes())?;
@@ -50,29 +48,77 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
         files::write("--markdown", path, report.markdown().as_bytes())?;
     }
     if let Some(plot) = &args.plot {
-        let drawing = pareto::draw(&report, quality.as_ref());
-        let bytes = match plot.kind {
-            PlotKind::Svg => drawing.svg().into_bytes(),
-            PlotKind::Png => drawing.png().map_err(Failure::failed)?,
-        };
-        files::write("--plot", &plot.path, &bytes)?;
+        draw(plot, &report, quality.as_ref())?;
     }
     output::line(&if args.json { json } else { report.text() })
 }
 
+/// The unpruned model, and every method at every budget.
+fn conditions(args: &BenchArgs) -> Result<Vec<Condition>, Failure> {
+    let base = args.model.base()?;
+    if args.no_prune {
+        return Ok(vec![Condition::unpruned(&base)]);
+    }
+    let methods = args.method.iter().map(|text| text.parse().map_err(Failure::misused));
+    let mut comparison = Comparison::new(methods.collect::<Result<_, _>>()?);
+    let tokens = args.budget.iter().map(|&tokens| Budget::Tokens(tokens));
+    let shares = args.keep.iter().map(|&share| Budget::Share(share));
+    let budgets: Vec<Budget> = tokens.chain(shares).collect();
+    if !budgets.is_empty() {
+        comparison.budgets = budgets;
+    }
+    comparison.refine_layer = args.refine_layer;
+    comparison.pool = args.pool;
+    comparison.authors = args.authors_budget;
+    Ok(comparison.conditions(&base)?)
+}
+
 /// Measures what the journal lacks; the model is loaded only if there is such.
-fn measured(args: &BenchArgs, settings: &[Setting]) -> Result<Report, Failure> {
+fn measured(args: &BenchArgs, conditions: Vec<Condition>) -> Result<Report, Failure> {
     let mut journal = match &args.out {
         Some(path) => Journal::open(path, args.resume)?,
         None => Journal::in_memory(),
     };
-    let configuration = Configuration::new(args)?;
-    journal.check(&configuration)?;
-    if journal.lacks(settings, args.repeats) {
-        let subject = subject::build(args)?;
-        journal.begin(&configuration, &subject.about(args.out.is_some())?)?;
-        measure::measure(args, &subject, settings, &mut journal)?;
+    let source = model::Source::find(args)?;
+    let mut benchmark = Benchmark::new(conditions, source.configuration(args)?);
+    (benchmark.warmups, benchmark.rounds) = (args.warmups, args.repeats);
+    benchmark.new_tokens = args.new_tokens;
+    benchmark.meter = METER.get().copied();
+    benchmark.argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if benchmark.is_complete(&journal)? {
+        return Ok(benchmark.report(&journal)?);
     }
-    measure::check_refusals(settings, &journal)?;
-    Report::new(args.repeats, settings, &journal)
+    let subject = source.load(args)?;
+    let bar = ProgressBar::new(0);
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs (left {eta}) {msg}")
+    {
+        bar.set_style(style);
+    }
+    let report = benchmark.run(&subject, &mut journal, &mut |progress: Progress<'_>| {
+        bar.set_length(progress.total as u64);
+        bar.set_position(progress.done as u64);
+        bar.set_message(progress.condition.to_owned());
+        ControlFlow::Continue(())
+    });
+    bar.finish_and_clear();
+    Ok(report?)
+}
+
+/// Draws speed-ups; what has no place in the picture is named on standard error.
+fn draw(plot: &Plot, report: &Report, quality: Option<&Quality>) -> Result<(), Failure> {
+    let Pareto { drawing, unknown, .. } = Pareto::draw(report, quality);
+    if !unknown.is_empty() {
+        eprintln!("warning: not drawn, since --quality has no Rel of: {}", unknown.join(", "));
+    }
+    let bytes = match plot.kind {
+        PlotKind::Svg => drawing.svg().into_bytes(),
+        PlotKind::Png => drawing.png().map_err(Failure::failed)?,
+    };
+    files::write("--plot", &plot.path, &bytes)
+}
+
+impl From<mico_bench::Error> for Failure {
+    fn from(error: mico_bench::Error) -> Self {
+        Self::of(error.kind(), error)
+    }
 }

@@ -1,19 +1,22 @@
 //! Finished runs on disk: a line each, so that an interruption loses none that was finished.
 //!
 //! The first line says what decides the measurements; each further one is a run or the refusal of a
-//! setting. A round is begun anew by no session: what is missing of it is run by the next one.
+//! condition. A round is begun anew by no session: what is missing of it is run by the next one.
+//!
+//! This is not `mico-eval`'s journal, whose records are answers: one of a kind by item and condition, the
+//! same whenever they are asked again. Times are never the same twice, count by their round, and mean
+//! nothing without the machine and configuration that stand at the head of the file.
 
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use mico_eval::Error;
+use mico_eval::Condition;
 use serde::{Deserialize, Serialize};
 
-use super::configuration::{About, Configuration};
-use super::sample::{Facts, Sample};
-use super::settings::Setting;
-use crate::failure::Failure;
+use crate::configuration::{About, Configuration};
+use crate::error::{Error, Result};
+use crate::sample::{Facts, Sample};
 
 /// The ending of a journal's name.
 const ENDING: &str = "jsonl";
@@ -36,29 +39,29 @@ struct Header {
 
 /// One run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Record {
-    /// The key of the setting.
-    pub(super) setting: String,
+pub(crate) struct Record {
+    /// The key of the condition.
+    pub(crate) setting: String,
     /// The round, from 0.
-    pub(super) round: usize,
+    pub(crate) round: usize,
     /// Which of the processes that wrote to the journal ran it, from 0.
-    pub(super) session: usize,
-    pub(super) sample: Sample,
-    pub(super) facts: Facts,
+    pub(crate) session: usize,
+    pub(crate) sample: Sample,
+    pub(crate) facts: Facts,
 }
 
-/// A setting the engine does not run.
+/// A condition the engine does not run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Refusal {
-    /// The key of the setting.
-    pub(super) setting: String,
+pub(crate) struct Refusal {
+    /// The key of the condition.
+    pub(crate) setting: String,
     /// Why.
-    pub(super) message: String,
+    pub(crate) message: String,
 }
 
 /// All runs so far, and where new ones go.
 #[derive(Debug, Default)]
-pub(super) struct Journal {
+pub struct Journal {
     header: Option<Header>,
     records: Vec<Record>,
     refusals: Vec<Refusal>,
@@ -68,22 +71,22 @@ pub(super) struct Journal {
 
 impl Journal {
     /// Runs kept in memory alone.
-    pub(super) fn in_memory() -> Self {
+    pub fn in_memory() -> Self {
         Self::default()
     }
 
     /// Opens the journal beside `out`. Runs that are already there count if `resume` says so and are
     /// refused otherwise.
-    pub(super) fn open(out: &Path, resume: bool) -> Result<Self, Failure> {
+    pub fn open(out: &Path, resume: bool) -> Result<Self> {
         let path = path(out);
-        let io = |source| Error::Io { path: path.clone(), source };
+        let io = Error::io(&path);
         let text = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(io(error).into()),
+            Err(error) => return Err(io(error)),
         };
         if !resume && !text.is_empty() {
-            return Err(Error::Occupied { path }.into());
+            return Err(Error::Occupied { path });
         }
         // What follows the last line break is what an interruption left of a line.
         let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
@@ -95,29 +98,29 @@ impl Journal {
             let line = serde_json::from_slice(line).map_err(|error| broken(error.to_string()))?;
             let first = journal.header.is_none();
             match line {
-                Line::Bench(_) if !first => return Err(broken("a second beginning".into()).into()),
+                Line::Bench(_) if !first => return Err(broken("a second beginning".into())),
                 Line::Run(_) | Line::Refused(_) if first => {
-                    return Err(broken("no beginning".into()).into());
+                    return Err(broken("no beginning".into()));
                 }
                 line => journal.take(line),
             }
         }
         journal.session = journal.records.iter().map(|run| run.session + 1).max().unwrap_or(0);
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(io)?;
-        file.set_len(whole as u64).map_err(io)?;
+        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(&io)?;
+        file.set_len(whole as u64).map_err(&io)?;
         journal.file = Some((path, file));
         Ok(journal)
     }
 
     /// Refuses to go on with what was measured differently.
-    pub(super) fn check(&self, now: &Configuration) -> Result<(), Failure> {
+    pub(crate) fn check(&self, now: &Configuration) -> Result<()> {
         let differences =
             self.header.as_ref().and_then(|header| header.configuration.differences(now));
-        differences.map_or(Ok(()), |differences| Err(self.other(&differences)))
+        differences.map_or(Ok(()), |differences| Err(self.other(differences)))
     }
 
     /// Begins the file, or holds what it began with against what is now.
-    pub(super) fn begin(&mut self, now: &Configuration, about: &About) -> Result<(), Failure> {
+    pub(crate) fn begin(&mut self, now: &Configuration, about: &About) -> Result<()> {
         match &self.header {
             None => {
                 let header = Header { configuration: now.clone(), about: about.clone() };
@@ -125,39 +128,38 @@ impl Journal {
             }
             Some(header) => match header.about.differences(about) {
                 None => Ok(()),
-                Some(differences) => Err(self.other(&differences)),
+                Some(differences) => Err(self.other(differences)),
             },
         }
     }
 
-    fn other(&self, differences: &str) -> Failure {
-        let path = self.file.as_ref().map_or(Path::new(""), |(path, _)| path);
-        Failure::misused(format!(
-            "{} holds runs with {differences}, accepted: --resume with the same, or another --out",
-            path.display()
-        ))
+    fn other(&self, differences: String) -> Error {
+        let path = self.file.as_ref().map(|(path, _)| path.clone()).unwrap_or_default();
+        Error::Differs { path, differences }
     }
 
     /// Takes a finished run in and writes it out at once.
-    pub(super) fn append(&mut self, mut record: Record) -> Result<(), Failure> {
+    pub(crate) fn append(&mut self, mut record: Record) -> Result<()> {
         record.session = self.session;
         self.write(&Line::Run(Box::new(record)))
     }
 
-    /// Takes in that a setting was refused.
-    pub(super) fn refuse(&mut self, setting: &Setting, message: String) -> Result<(), Failure> {
-        self.write(&Line::Refused(Refusal { setting: setting.key(), message }))
+    /// Takes in that a condition was refused.
+    pub(crate) fn refuse(&mut self, condition: &Condition, message: String) -> Result<()> {
+        self.write(&Line::Refused(Refusal { setting: condition.key(), message }))
     }
 
     /// Writes a line and takes it in as it would be read: a number's last digit may change on the
     /// way, and a report must not depend on whether it was interrupted.
-    fn write(&mut self, line: &Line) -> Result<(), Failure> {
-        let mut text = serde_json::to_vec(line).map_err(Failure::failed)?;
-        let read = serde_json::from_slice(&text).map_err(Failure::failed)?;
+    fn write(&mut self, line: &Line) -> Result<()> {
+        let mut text =
+            serde_json::to_vec(line).map_err(|error| Error::internal(error.to_string()))?;
+        let read =
+            serde_json::from_slice(&text).map_err(|error| Error::internal(error.to_string()))?;
         if let Some((path, file)) = &mut self.file {
             text.push(b'\n');
             let written = file.write_all(&text).and_then(|()| file.flush());
-            written.map_err(|source| Error::Io { path: path.clone(), source })?;
+            written.map_err(Error::io(path))?;
         }
         self.take(read);
         Ok(())
@@ -172,34 +174,34 @@ impl Journal {
     }
 
     /// What was measured on and how.
-    pub(super) fn header(&self) -> Option<(&Configuration, &About)> {
+    pub(crate) fn header(&self) -> Option<(&Configuration, &About)> {
         self.header.as_ref().map(|header| (&header.configuration, &header.about))
     }
 
-    /// A setting's run of a round.
-    pub(super) fn get(&self, setting: &Setting, round: usize) -> Option<&Record> {
-        let key = setting.key();
+    /// A condition's run of a round.
+    pub(crate) fn get(&self, condition: &Condition, round: usize) -> Option<&Record> {
+        let key = condition.key();
         self.records.iter().find(|run| run.round == round && run.setting == key)
     }
 
-    /// Why a setting was refused, if it was.
-    pub(super) fn refusal(&self, setting: &Setting) -> Option<&str> {
-        let key = setting.key();
+    /// Why a condition was refused, if it was.
+    pub(crate) fn refusal(&self, condition: &Condition) -> Option<&str> {
+        let key = condition.key();
         let found = self.refusals.iter().find(|refusal| refusal.setting == key);
         found.map(|refusal| refusal.message.as_str())
     }
 
-    /// How many of a setting's runs are missing.
-    pub(super) fn missing(&self, setting: &Setting, rounds: usize) -> usize {
-        if self.refusal(setting).is_some() {
+    /// How many of a condition's runs are missing.
+    pub(crate) fn missing(&self, condition: &Condition, rounds: usize) -> usize {
+        if self.refusal(condition).is_some() {
             return 0;
         }
-        (0..rounds).filter(|&round| self.get(setting, round).is_none()).count()
+        (0..rounds).filter(|&round| self.get(condition, round).is_none()).count()
     }
 
     /// Whether anything is left to run.
-    pub(super) fn lacks(&self, settings: &[Setting], rounds: usize) -> bool {
-        settings.iter().any(|setting| self.missing(setting, rounds) > 0)
+    pub(crate) fn lacks(&self, conditions: &[Condition], rounds: usize) -> bool {
+        conditions.iter().any(|condition| self.missing(condition, rounds) > 0)
     }
 }
 

@@ -5,15 +5,20 @@ use serde::Serialize;
 
 /// The middle, the quartiles and the extremes of all counted runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub(in crate::bench) struct Spread {
-    pub(in crate::bench) median: f64,
-    pub(in crate::bench) min: f64,
-    pub(in crate::bench) max: f64,
-    /// First and third quartile, interpolated between neighbours.
-    pub(in crate::bench) q1: f64,
-    pub(in crate::bench) q3: f64,
+#[non_exhaustive]
+pub struct Spread {
+    /// The middle.
+    pub median: f64,
+    /// The least.
+    pub min: f64,
+    /// The most.
+    pub max: f64,
+    /// First quartile, interpolated between neighbours.
+    pub q1: f64,
+    /// Third quartile.
+    pub q3: f64,
     /// Their distance.
-    pub(in crate::bench) iqr: f64,
+    pub iqr: f64,
 }
 
 impl Spread {
@@ -27,12 +32,14 @@ impl Spread {
 
 /// What the FLOPs promise and what came of it.
 #[derive(Debug, Serialize)]
-pub(in crate::bench) struct Speedup {
-    pub(in crate::bench) promised: f64,
+#[non_exhaustive]
+pub struct Speedup {
+    /// The ratio of the FLOPs.
+    pub promised: f64,
     /// Ratios within each round, so that a slow round counts against neither side.
-    pub(in crate::bench) realised: Spread,
+    pub realised: Spread,
     /// Realised (median) over promised.
-    pub(in crate::bench) share: f64,
+    pub share: f64,
 }
 
 impl Speedup {

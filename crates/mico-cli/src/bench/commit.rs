@@ -1,4 +1,4 @@
-//! What the operating system and the repository say about a run.
+//! Which source the program was made from.
 
 use std::path::Path;
 use std::process::Command;

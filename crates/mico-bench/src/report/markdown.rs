@@ -40,7 +40,7 @@ const COLUMNS: [Column; 18] = [
 
 impl Report {
     /// A table for each budget, under what ran and above what was refused.
-    pub(in crate::bench) fn markdown(&self) -> String {
+    pub fn markdown(&self) -> String {
         let mut text = self.header();
         let budgets: BTreeSet<usize> = self.rows.iter().filter_map(|row| row.budget).collect();
         if budgets.is_empty() {

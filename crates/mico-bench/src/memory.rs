@@ -1,10 +1,9 @@
 //! What the allocator gave out during a run.
 //!
-//! The library knows no allocator; a program that counts hands its counter over, and without one the
+//! This crate knows no allocator; a program that counts hands its counter over, and without one the
 //! numbers are absent.
 
 use std::fmt::Debug;
-use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,49 +19,31 @@ pub trait AllocationMeter: Debug + Sync {
     fn peak(&self) -> u64;
 }
 
-static METER: OnceLock<&'static dyn AllocationMeter> = OnceLock::new();
-
-/// Says which counter `mico bench` reads; the first one stays.
-pub fn count_allocations(meter: &'static dyn AllocationMeter) {
-    let _ = METER.set(meter);
-}
-
-/// Starts the counter, if there is one.
-pub(super) fn begin() {
-    if let Some(meter) = METER.get() {
-        meter.begin();
-    }
-}
-
 /// Engine-allocated memory of a run, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Allocated {
+pub struct Allocated {
     /// The most that was allocated at once, weights included.
-    pub(super) peak: u64,
+    pub peak: u64,
     /// The same on top of what was allocated when the run began.
-    pub(super) above_start: u64,
+    pub above_start: u64,
 }
 
 /// A run under the eyes of a meter.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(crate) struct Watch {
     meter: &'static dyn AllocationMeter,
     start: u64,
 }
 
 impl Watch {
-    /// Begins a run; nothing without a meter.
-    pub(super) fn start() -> Option<Self> {
-        METER.get().map(|meter| Self::with(*meter))
-    }
-
-    fn with(meter: &'static dyn AllocationMeter) -> Self {
+    /// Begins a run.
+    pub(crate) fn start(meter: &'static dyn AllocationMeter) -> Self {
         meter.reset_peak();
         Self { meter, start: meter.current() }
     }
 
     /// What the run took.
-    pub(super) fn stop(&self) -> Allocated {
+    pub(crate) fn stop(&self) -> Allocated {
         let peak = self.meter.peak();
         Allocated { peak, above_start: peak.saturating_sub(self.start) }
     }
@@ -91,9 +72,8 @@ mod tests {
     #[test]
     fn what_was_there_before_is_left_out() {
         static METER: Fake = Fake(AtomicU64::new(100));
-        let watch = Watch::with(&METER);
+        let watch = Watch::start(&METER);
         METER.0.store(130, Ordering::Relaxed);
         assert_eq!(watch.stop(), Allocated { peak: 135, above_start: 35 });
-        assert!(Watch::start().is_none());
     }
 }

@@ -1,39 +1,51 @@
 //! One setting's row.
 
-use mico_engine::flops::{Gflops, Head, Planned};
+use mico_engine::Setting;
+use mico_eval::Condition;
+use mico_select::schedule::DEFAULT_POOL;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::stats::{Speedup, Spread};
-use crate::bench::memory::Allocated;
-use crate::bench::sample::{Facts, Measured, Sample, Tokens};
-use crate::bench::settings::Setting;
-use crate::bench::subject::Subject;
+use crate::memory::Allocated;
+use crate::sample::{Facts, Sample, Tokens};
 
-/// One setting.
+/// What tables and documents call pruning nothing.
+const NONE: &str = "none";
+
+/// One condition.
 #[derive(Debug, Serialize)]
-pub(in crate::bench) struct Row {
+#[non_exhaustive]
+pub struct Row {
+    /// How the engine was asked.
+    #[serde(skip)]
+    pub setting: Setting,
     /// The pruner, with the settings it was given.
-    pub(in crate::bench) method: String,
-    pub(in crate::bench) budget: Option<usize>,
+    pub method: String,
+    /// Tokens the budget comes to; null if nothing is pruned.
+    pub budget: Option<usize>,
     /// The refinement block, if it was given.
-    pub(in crate::bench) refine_layer: Option<usize>,
+    pub refine_layer: Option<usize>,
     /// Stage-1 pool as a multiple of the budget.
-    pool: Option<usize>,
+    pub pool: Option<usize>,
     #[serde(flatten)]
     pub(super) run: Run,
-    pub(super) tokens: Tokens,
-    pub(super) seconds: Times,
-    pub(super) gflops: Value,
+    /// Counts of tokens.
+    pub tokens: Tokens,
+    /// Times.
+    pub seconds: Times,
+    /// GFLOPs per component.
+    pub gflops: Value,
     /// Against the unpruned row; null there.
-    pub(in crate::bench) speedup: Option<Speedups>,
+    pub speedup: Option<Speedups>,
     /// What both stages cost, as a share of the unpruned prefill of the same round.
-    pub(super) pruning_share: Option<f64>,
-    pub(super) peak_memory_bytes: u64,
+    pub pruning_share: Option<f64>,
+    /// The most resident memory of any run.
+    pub peak_memory_bytes: u64,
     /// The most of any run; null if nobody counts.
-    pub(super) allocated_bytes: Option<Allocated>,
+    pub allocated_bytes: Option<Allocated>,
     /// Keys and values of the prompt, and recurrent states.
-    pub(super) cache_bytes: usize,
+    pub cache_bytes: usize,
 }
 
 /// How a row came about.
@@ -51,34 +63,46 @@ pub(super) struct Run {
 
 /// Seconds per component; `prefill` is their sum from the tower to the first logits.
 #[derive(Debug, Serialize)]
-pub(super) struct Times {
-    pub(super) preprocess: Spread,
-    pub(super) vision: Spread,
-    pub(super) projector: Spread,
-    pub(super) stage1: Spread,
-    pub(super) stage2_relevance: Spread,
-    pub(super) stage2_select: Spread,
-    pub(super) decoder_prefill: Spread,
-    pub(super) prefill: Spread,
+#[non_exhaustive]
+pub struct Times {
+    /// Decoding, resizing, normalising.
+    pub preprocess: Spread,
+    /// Vision tower.
+    pub vision: Spread,
+    /// Projector and packing.
+    pub projector: Spread,
+    /// Stage-1 signals and selection.
+    pub stage1: Spread,
+    /// Stage-2 signals.
+    pub stage2_relevance: Spread,
+    /// Stage-2 selection.
+    pub stage2_select: Spread,
+    /// Decoder blocks and head on the prompt.
+    pub decoder_prefill: Spread,
+    /// The sum from the tower to the first logits.
+    pub prefill: Spread,
     /// Wall time from the start of the request, preprocessing included, to the first token's logits.
-    pub(super) first_token: Spread,
-    pub(super) decode_per_token: Spread,
-    pub(super) request: Spread,
+    pub first_token: Spread,
+    /// One step after the first token.
+    pub decode_per_token: Spread,
+    /// Wall time of the whole request.
+    pub request: Spread,
 }
 
 /// Speed-ups over the unpruned row.
 #[derive(Debug, Serialize)]
-pub(in crate::bench) struct Speedups {
+#[non_exhaustive]
+pub struct Speedups {
     /// From the tower to the first logits.
-    pub(in crate::bench) prefill: Speedup,
+    pub prefill: Speedup,
     /// Without tower and projector, which pruning does not change.
-    pub(super) decoder: Speedup,
+    pub decoder: Speedup,
 }
 
-/// A setting with its runs, round by round.
+/// A condition with its runs, round by round.
 #[derive(Debug, Clone)]
 pub(super) struct Runs<'a> {
-    pub(super) setting: &'a Setting,
+    pub(super) condition: &'a Condition,
     pub(super) facts: &'a Facts,
     pub(super) samples: Vec<&'a Sample>,
 }
@@ -86,14 +110,15 @@ pub(super) struct Runs<'a> {
 impl Row {
     /// A row, held against the unpruned one.
     pub(super) fn new(runs: &Runs<'_>, base: Option<&Runs<'_>>, run: Run) -> Self {
-        let Runs { setting, facts, samples } = runs;
-        let prunes = setting.prunes();
-        let pruned = base.filter(|_| prunes);
+        let Runs { condition, facts, samples } = runs;
+        let pruning = condition.pruning();
+        let pruned = base.filter(|_| pruning.is_some());
         Self {
-            method: setting.name.clone(),
+            setting: condition.setting.clone(),
+            method: pruning.map_or_else(|| NONE.to_owned(), |_| condition.label.clone()),
             budget: facts.budget,
-            refine_layer: setting.pruning.refine_layer,
-            pool: prunes.then_some(setting.pruning.pool),
+            refine_layer: pruning.and_then(|pruning| pruning.refine_layer),
+            pool: pruning.map(|pruning| pruning.pool.unwrap_or(DEFAULT_POOL)),
             run,
             tokens: facts.tokens,
             seconds: Times::new(runs),
@@ -155,26 +180,4 @@ impl Speedups {
         let promised = from.after_projector / to.after_projector;
         Self { prefill, decoder: Speedup::new(promised, &before, &after) }
     }
-}
-
-/// The FLOPs of a row, as the engine runs it: the head over the last position.
-pub(in crate::bench) fn count(
-    subject: &Subject,
-    measured: &Measured,
-) -> mico_engine::Result<Gflops> {
-    let (trace, layout) = (&measured.trace, &measured.image.layout);
-    let (engine, pruning) = (&subject.engine, &measured.setting.pruning);
-    let config = engine.model().config();
-    let text = trace.prompt_tokens - trace.visual_tokens;
-    let images = [layout];
-    let plan = engine.plan(pruning, &images)?;
-    let planned = Planned {
-        config,
-        images: &images,
-        pruner: pruning.pruner.as_ref(),
-        plan: &plan,
-        text,
-        after_image: subject.after_image,
-    };
-    planned.prefill(Head::Last)
 }

@@ -1,4 +1,4 @@
-//! The report as one Markdown table: a column per setting. Cells are shared with the other form.
+//! The report as one Markdown table: a column per condition. Cells are shared with the other form.
 
 use super::Report;
 use super::row::Row;
@@ -72,7 +72,7 @@ impl Report {
         )
     }
 
-    /// A line for every setting that was refused.
+    /// A line for every condition that was refused.
     pub(super) fn refusals(&self) -> String {
         let line = |refused: &super::Refusal| {
             format!("\n* {} was refused: {}", refused.setting, refused.refused)
