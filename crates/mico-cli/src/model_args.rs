@@ -1,6 +1,6 @@
 //! Which model to run, and how it is loaded.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Setting};
@@ -68,12 +68,6 @@ pub(crate) struct Located {
 }
 
 impl Located {
-    /// The embedded model under its name, or a folder.
-    pub(crate) fn at(path: &Path) -> Self {
-        let embedded = path == Path::new(mico_tiny::NAME);
-        Self { folder: (!embedded).then(|| path.to_owned()) }
-    }
-
     /// Its files.
     pub(crate) fn files(&self) -> ModelFiles<'_> {
         self.folder.as_ref().map_or(ModelFiles::Memory(&mico_tiny::MODEL), ModelFiles::from)
