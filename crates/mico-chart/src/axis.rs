@@ -1,8 +1,8 @@
-//! Values to places, and round numbers along an axis.
+//! Axes: the mapping from values to positions, and the choice of ticks at round numbers.
 
 use crate::font;
 
-/// Room around the points, as a share of their range.
+/// Margin around the points, as a share of their range.
 const ROOM: f64 = 0.08;
 /// How far intervals may widen the range on each side, as a share of it.
 const STRETCH: f64 = 0.5;
@@ -13,48 +13,48 @@ const LARGEST: f64 = 1e100;
 /// Values from this size on are written with an exponent, and steps below the other.
 const LARGE: f64 = 1e7;
 const SMALL: f64 = 1e-5;
-/// With fewer numbers an axis cannot be read.
+/// The fewest ticks from which an axis can be read.
 const LEAST_TICKS: i64 = 3;
-/// The least distance between texts along an axis.
+/// The least distance between tick labels along an axis, in units.
 const BETWEEN: f64 = 8.0;
 
-/// What an axis counts and how.
+/// An axis: its label, scale and ticks.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Axis {
-    /// What is counted, with the unit.
+    /// What is counted, with its unit.
     pub label: String,
-    /// Whether equal steps double the value; what is not above 0 is then left out.
+    /// Whether the scale is logarithmic (base 2); values that are not above 0 are then left out.
     pub doubling: bool,
-    /// Where values are written.
+    /// Where ticks are drawn.
     pub ticks: Ticks,
-    /// Values that are inside of the range whatever the points are.
+    /// Values the range must contain, whatever the points are.
     pub include: Vec<f64>,
 }
 
-/// Where values are written along an axis.
+/// Where ticks are drawn along an axis.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Ticks {
-    /// At round numbers.
+    /// At round numbers, about evenly spaced.
     Round,
     /// At the points, as far as there is room: for values that were chosen, such as budgets.
     AtPoints,
-    /// Nowhere: rows have names instead. Row `i` is at the value `-i`, so that the first is on top.
+    /// None: rows have names instead. Row `i` is at the value `-i`, so that the first is on top.
     Rows(Vec<Row>),
 }
 
-/// A row of a chart whose vertical axis counts nothing.
+/// A row of a chart whose vertical axis lists names instead of values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Row {
-    /// What stands to the left of the frame.
+    /// The name, drawn to the left of the frame.
     pub name: String,
-    /// What stands to the right of it, such as the numbers in words.
+    /// A note drawn to the right of the frame, such as the numbers in words.
     pub note: String,
 }
 
 impl Axis {
-    /// An axis with round numbers.
+    /// A linear axis with ticks at round numbers.
     pub fn new(label: impl Into<String>) -> Self {
         let (doubling, ticks, include) = (false, Ticks::Round, Vec::new());
         Self { label: label.into(), doubling, ticks, include }
@@ -67,22 +67,22 @@ impl Axis {
         Self { ticks: Ticks::Rows(rows), include: vec![0.0, bottom], ..Self::new("") }
     }
 
-    /// Equal steps double the value.
+    /// Makes the scale logarithmic (base 2): equal steps double the value.
     pub fn doubling(self) -> Self {
         Self { doubling: true, ..self }
     }
 
-    /// Values are written where points are.
+    /// Draws ticks at the values of the points.
     pub fn ticks_at_points(self) -> Self {
         Self { ticks: Ticks::AtPoints, ..self }
     }
 
-    /// The range holds these values, whatever the points are.
+    /// Extends the range to contain these values.
     pub fn including(self, values: impl IntoIterator<Item = f64>) -> Self {
         Self { include: values.into_iter().collect(), ..self }
     }
 
-    /// Whether a value has a place on the axis.
+    /// Whether a value can be shown on the axis.
     pub(crate) fn shows(&self, value: f64) -> bool {
         value.is_finite() && value.abs() < LARGEST && (value > 0.0 || !self.doubling)
     }
@@ -91,8 +91,8 @@ impl Axis {
         if self.doubling { value.log2() } else { value }
     }
 
-    /// Lays the axis out between two places: it holds all points, and the ends of their intervals too,
-    /// unless these would squeeze the points.
+    /// Fits the axis between two positions: its range holds all points, and the ends of their intervals
+    /// too, unless these would squeeze the points.
     pub(crate) fn lay_out(
         &self,
         points: impl Iterator<Item = f64>,
@@ -116,7 +116,7 @@ impl Axis {
     }
 }
 
-/// An axis that is laid out: a range of values and where they are drawn.
+/// A fitted axis: a range of values and the positions they are drawn at.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     low: f64,
@@ -127,20 +127,20 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// Where a value is; beyond the ends of the axis, the end.
+    /// The position of a value, clamped to the ends of the axis.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let value = if self.doubling { value.log2() } else { value };
         let share = (value.clamp(self.low, self.high) - self.low) / (self.high - self.low);
         self.from + share * (self.to - self.from)
     }
 
-    /// The least and the greatest value shown.
+    /// The smallest and the largest value shown.
     pub(crate) fn ends(&self) -> (f64, f64) {
         let value = |end: f64| if self.doubling { end.exp2() } else { end };
         (value(self.low), value(self.high))
     }
 
-    /// Round values about `apart` from each other, and how they are written.
+    /// Round values about `apart` units from each other, with their labels.
     pub(crate) fn round_ticks(&self, apart: f64) -> Vec<(f64, String)> {
         let (low, high) = self.ends();
         let intervals = ((self.to - self.from).abs() / apart).clamp(2.0, 10.0);
@@ -158,7 +158,7 @@ impl Scale {
     }
 }
 
-/// A value with as many decimals as its neighbour at a `step` needs.
+/// A value formatted with as many decimals as a tick step of `step` needs.
 fn written(value: f64, step: f64) -> String {
     if value != 0.0 && (value.abs() >= LARGE || step < SMALL) {
         // Steps are one digit, so a few decimals tell neighbours apart.
@@ -170,8 +170,8 @@ fn written(value: f64, step: f64) -> String {
     text.replace('-', "\u{2212}")
 }
 
-/// Those of some ticks, in the order of their places, whose texts do not run into each other along a
-/// horizontal axis.
+/// The ticks whose labels do not overlap along a horizontal axis; `ticks` are in the order of their
+/// positions.
 pub(crate) fn apart(ticks: Vec<(f64, String)>, scale: &Scale, size: f64) -> Vec<(f64, String)> {
     let mut free = f64::NEG_INFINITY;
     let mut kept = ticks;

@@ -1,8 +1,8 @@
-//! The one palette of all pictures, and what it becomes on light and on dark paper.
+//! The palette of all pictures, and its colors on light and on dark backgrounds.
 
 use std::fmt::Write as _;
 
-/// Red, green, blue.
+/// An sRGB color: red, green, blue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Color(pub(crate) u8, pub(crate) u8, pub(crate) u8);
 
@@ -11,7 +11,7 @@ impl Color {
         format!("#{:02x}{:02x}{:02x}", self.0, self.1, self.2)
     }
 
-    /// This color with a share of another in it, 0 for none and 1 for nothing else.
+    /// This color mixed with another: a `share` of 0 is this one, 1 the other.
     fn mixed(self, other: Self, share: f64) -> Self {
         let part = |own: u8, other: u8| {
             (f64::from(own) * (1.0 - share) + f64::from(other) * share).round() as u8
@@ -57,29 +57,29 @@ pub(crate) const SERIES: [Color; 8] = [
 /// Least contrast of text in a series' color to the paper: WCAG's level AA.
 const TEXT_CONTRAST: f64 = 4.5;
 
-/// What a color is for. The theme says which color that is.
+/// The role of a color. The theme decides which color a role has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paint {
-    /// The ground.
+    /// The background of the picture.
     Paper,
-    /// Text and axes.
+    /// Text and axes, in the strongest contrast.
     Ink,
-    /// Text and lines that stand back.
+    /// Text and lines of secondary importance.
     Muted,
-    /// Lines at the ticks of an axis.
+    /// Grid lines at the ticks of an axis.
     Grid,
-    /// The Pareto front.
+    /// The line of the Pareto front.
     Front,
     /// Lines and markers of the series in a slot of the palette.
     Series(usize),
-    /// Text in that color, darker or lighter where the paper needs it.
+    /// Text in a series' color, darker or lighter where contrast requires it.
     Label(usize),
-    /// The same color in every theme.
+    /// A color that is the same in every theme.
     Fixed(Color),
 }
 
 impl Paint {
-    /// Every role with a color of its own in a theme.
+    /// Every role that has a CSS custom property.
     fn roles() -> impl Iterator<Item = Self> {
         let slots = 0..SERIES.len();
         [Self::Paper, Self::Ink, Self::Muted, Self::Grid, Self::Front]
@@ -88,7 +88,7 @@ impl Paint {
             .chain(slots.map(Self::Label))
     }
 
-    /// The CSS custom property of a role.
+    /// The CSS custom property of a role; `None` for a fixed color.
     pub(crate) fn property(self) -> Option<String> {
         let name = match self {
             Self::Paper => "paper".to_owned(),
@@ -104,7 +104,7 @@ impl Paint {
     }
 }
 
-/// Colors of the roles that are no series.
+/// The colors of the roles, and the contrast required of series.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Theme {
     paper: Color,
@@ -112,29 +112,29 @@ pub(crate) struct Theme {
     muted: Color,
     grid: Color,
     front: Color,
-    /// Least contrast of a series' lines and markers to the paper.
+    /// Least contrast of a series' lines and markers to the background.
     line_contrast: f64,
 }
 
 impl Theme {
-    /// White paper: files of their own, and documents by day.
+    /// A white background: PNG and SVG files, and documents in light mode.
     pub(crate) const LIGHT: Self = Self {
         paper: Color(255, 255, 255),
         ink: Color(30, 30, 30),
         muted: Color(100, 104, 110),
         grid: Color(228, 228, 228),
         front: Color(214, 210, 190),
-        // What the palette has: orange is the lightest.
+        // The palette reaches this: its lightest color is orange.
         line_contrast: 2.3,
     };
-    /// Documents for readers who prefer dark.
+    /// A dark background, for documents in dark mode.
     pub(crate) const DARK: Self = Self {
         paper: Color(21, 23, 27),
         ink: Color(232, 233, 236),
         muted: Color(163, 169, 179),
         grid: Color(48, 52, 60),
         front: Color(79, 76, 60),
-        // Thin lines seem dimmer on dark ground.
+        // Thin lines look dimmer on a dark background.
         line_contrast: 4.0,
     };
 

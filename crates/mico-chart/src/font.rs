@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// The family as style sheets call it.
+/// The font family as CSS names it.
 pub(crate) const FAMILY: &str = "DejaVu Sans";
 /// Height of a capital letter as a share of the font size.
 pub(crate) const CAP_HEIGHT: f64 = 0.73;
-/// Drawn in place of a character that the font lacks.
+/// Drawn in place of a character the font lacks.
 const REPLACEMENT: char = '\u{fffd}';
-/// Width of a character, as a share of the font size, should the font not be readable.
+/// Width of a character, as a share of the font size, if the font could not be parsed.
 const FALLBACK_ADVANCE: f64 = 0.6;
 
 /// The parsed font. A test holds that it can be read; without it texts would have a width and no ink.
@@ -24,7 +24,7 @@ fn is_combining(character: char) -> bool {
     matches!(character, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{20d0}'..='\u{20ff}')
 }
 
-/// How far `character` moves the pen after `before`, as a share of the font size.
+/// The advance of `character` after `before`, kerning included, as a share of the font size.
 pub(crate) fn advance(before: Option<char>, character: char) -> f64 {
     if is_combining(character) {
         return 0.0;
@@ -36,7 +36,7 @@ pub(crate) fn advance(before: Option<char>, character: char) -> f64 {
     (own + kern) / f64::from(face.units_per_em())
 }
 
-/// Width of a line of text.
+/// The width of a line of text at a font size, in units.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let mut before = None;
     let advances = text.chars().map(|character| {
@@ -47,7 +47,7 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     advances.sum::<f64>() * size
 }
 
-/// The outlines of a line of text that begins at (x, y) on the base line; none if nothing is inked.
+/// The outlines of a line of text that begins at (x, y) on the baseline; `None` if nothing is visible.
 pub(crate) fn outlines(text: &str, size: f64, (x, y): (f64, f64)) -> Option<Path> {
     let face = FACE.as_ref()?;
     let scale = size / f64::from(face.units_per_em());
@@ -69,7 +69,7 @@ fn glyph(face: &Face<'_>, character: char) -> GlyphId {
     own.or_else(|| face.glyph_index(REPLACEMENT)).unwrap_or(GlyphId(0))
 }
 
-/// The correction of the distance of two glyphs, in units of the font.
+/// The kerning of two glyphs, in font units.
 fn kerning(face: &Face<'_>, left: GlyphId, right: GlyphId) -> f64 {
     let tables = face.tables().kern.into_iter().flat_map(|kern| kern.subtables);
     let mut pairs = tables
@@ -78,7 +78,7 @@ fn kerning(face: &Face<'_>, left: GlyphId, right: GlyphId) -> f64 {
     f64::from(pairs.next().unwrap_or(0))
 }
 
-/// Collects outlines in units of the drawing, y downwards.
+/// Collects glyph outlines in units of the drawing, y downwards.
 struct Pen {
     path: PathBuilder,
     x: f64,

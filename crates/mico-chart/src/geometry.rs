@@ -1,8 +1,8 @@
-//! Boxes along the axes.
+//! Axis-aligned rectangles, as label placement needs them.
 
 use crate::drawing::Place;
 
-/// A box; `bottom` is larger than `top`.
+/// An axis-aligned rectangle, y downwards: `bottom` is larger than `top`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rect {
     pub(crate) left: f64,
@@ -17,7 +17,7 @@ impl Rect {
         [(left, top), (right, top), (right, bottom), (left, bottom)]
     }
 
-    /// The place of the box that is nearest to another.
+    /// The point of the rectangle that is nearest to (x, y).
     pub(crate) fn nearest(&self, (x, y): Place) -> Place {
         (x.max(self.left).min(self.right), y.max(self.top).min(self.bottom))
     }
@@ -26,7 +26,7 @@ impl Rect {
         (self.right - self.left) * (self.bottom - self.top)
     }
 
-    /// The area common with another.
+    /// The area shared with another rectangle.
     pub(crate) fn overlap(&self, other: &Self) -> f64 {
         let width = self.right.min(other.right) - self.left.max(other.left);
         let height = self.bottom.min(other.bottom) - self.top.max(other.top);
@@ -38,7 +38,7 @@ impl Rect {
         (near.0 - place.0).hypot(near.1 - place.1)
     }
 
-    /// Whether a line passes through, looked at in steps.
+    /// Whether a line passes through the rectangle, sampled every 4 units.
     pub(crate) fn crossed(&self, (from, to): (Place, Place)) -> bool {
         let length = (to.0 - from.0).hypot(to.1 - from.1);
         let steps = (length / 4.0).ceil().max(1.0) as usize;

@@ -1,4 +1,4 @@
-//! Numbers and pixels to pictures: every plot of the workspace, the pruning overlay and the contact sheet.
+//! Charts and pruning overlays: every plot of the workspace, the pruning overlay and the contact sheet.
 //!
 //! * A [`Chart`] describes axes, series, references and a legend once; its [`Drawing`] is written as SVG (a
 //!   file, or an element of an HTML document that follows the reader's light or dark preference) or as PNG.

@@ -1,19 +1,19 @@
-//! Texts of unknown origin made fit for a picture: cleaned, wrapped and shortened by their drawn width.
+//! Untrusted text made fit for a picture: cleaned, wrapped and shortened by its drawn width.
 
 use crate::font;
 
-/// Longest text drawn in one place; the rest is cut and marked.
+/// The longest text drawn in one place, in characters; the rest is cut and marked.
 const MAX_CHARACTERS: usize = 2000;
-/// As much of a text is looked at for a single line: no picture is as wide.
+/// The longest text considered for a single line, in characters: no picture is as wide.
 const MAX_LINE: usize = 500;
-/// Most lines of one text, however many line breaks it has.
+/// The largest number of lines of one text, however many line breaks it has.
 const MAX_LINES: usize = 120;
-/// Shown where text is cut.
+/// The ellipsis shown where text is cut.
 const MARK: char = '\u{2026}';
 
-/// The text without what has no place in a line: control characters become spaces, and characters that
-/// are not seen but change how others are shown (direction overrides, joiners, selectors) go. What is left
-/// is valid in XML.
+/// Cleans a text for one line: control characters become spaces, and invisible characters that change
+/// how others are shown (direction overrides, joiners, selectors) are removed. The result is valid in
+/// XML.
 pub(crate) fn clean(text: &str) -> String {
     let shown = |character: char| match character {
         character if character.is_control() => Some(' '),
@@ -41,7 +41,7 @@ fn is_invisible(character: char) -> bool {
     )
 }
 
-/// Breaks a text into lines that are at most `width` wide: at spaces, or inside a word that is longer
+/// Breaks a text into lines at most `width` units wide: at spaces, or inside a word that is longer
 /// than a line. Line breaks in the text are kept.
 pub(crate) fn wrap(text: &str, size: f64, width: f64) -> Vec<String> {
     let text = text.trim();
@@ -59,7 +59,7 @@ pub(crate) fn wrap(text: &str, size: f64, width: f64) -> Vec<String> {
     lines
 }
 
-/// A text in one line of at most `width`, its end marked if it is cut off.
+/// A text in one line at most `width` units wide, with an ellipsis if it is cut.
 pub(crate) fn shorten(text: &str, size: f64, width: f64) -> String {
     let start: String = text.chars().take(MAX_LINE).collect();
     let line = clean(&start).trim().to_owned();
@@ -75,11 +75,11 @@ pub(crate) fn shorten(text: &str, size: f64, width: f64) -> String {
     };
     let start: String = line.chars().take_while(fits).collect();
     let start = start.trim_end();
-    // Where not even one character has room beside the mark, the mark alone would say nothing.
+    // Where not even one character fits beside the ellipsis, it would say nothing alone.
     if start.is_empty() { String::new() } else { format!("{start}{MARK}") }
 }
 
-/// Lines of at most `room` font sizes.
+/// Breaks a paragraph into lines at most `room` font sizes wide.
 fn wrap_paragraph(paragraph: &str, room: f64) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = Line::default();
@@ -103,7 +103,7 @@ fn wrap_paragraph(paragraph: &str, room: f64) -> Vec<String> {
     lines
 }
 
-/// A line under way and its width in font sizes.
+/// A line being filled, and its width in font sizes.
 #[derive(Default)]
 struct Line {
     text: String,

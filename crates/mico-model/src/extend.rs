@@ -1,4 +1,4 @@
-//! What a family that lives elsewhere is made of.
+//! The building blocks of a model family defined outside this crate.
 //!
 //! An [`Architecture`] reads `config.json` through [`Fields`] and the readers of common parts, states
 //! its own [`VisionSettings`], and puts its [`VisionSide`] together from the towers and layers a

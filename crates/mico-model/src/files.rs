@@ -1,42 +1,42 @@
-//! Where a model's files are: in a folder, or in memory when a program brings the model along.
+//! Access to a model's files: in a folder, or in memory when a program embeds the model.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 
-/// A model whose files are in memory, in the layout of a folder with one weight file.
+/// A model whose files are in memory, as in a folder with one weight file.
 #[derive(Debug, Clone, Copy)]
 pub struct MemoryModel {
-    /// What it is called in messages.
+    /// The model's name in messages.
     pub name: &'static str,
-    /// File names with contents.
+    /// The files, as names with their contents.
     pub files: &'static [(&'static str, &'static [u8])],
 }
 
 impl MemoryModel {
-    /// The contents of a file.
+    /// The contents of the file called `name`, `None` if there is none.
     pub fn get(&self, name: &str) -> Option<&'static [u8]> {
         self.files.iter().find(|(file, _)| *file == name).map(|(_, bytes)| *bytes)
     }
 }
 
-/// A model folder, on disk or in memory.
+/// The files of a model, on disk or in memory.
 #[derive(Debug, Clone, Copy)]
 pub enum ModelFiles<'a> {
-    /// On disk.
+    /// A folder on disk.
     Folder(&'a Path),
-    /// In memory.
+    /// Files embedded in the program.
     Memory(&'a MemoryModel),
 }
 
 impl ModelFiles<'_> {
-    /// The file's path as messages give it.
+    /// The path of a file for error messages.
     pub fn path(&self, name: &str) -> PathBuf {
         self.folder().join(name)
     }
 
-    /// The folder; for a model in memory its name, where nothing is.
+    /// The folder; for a model in memory its name, as a path that does not exist.
     pub(crate) fn folder(&self) -> &Path {
         match self {
             Self::Folder(folder) => folder,

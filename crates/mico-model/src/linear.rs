@@ -1,5 +1,5 @@
-//! A linear layer whose matrix is dense, in half precision or quantised, on the CPU packed for the
-//! products it takes part in.
+//! Linear layers, whose matrix is dense, in half precision or quantised, and on the CPU packed for its
+//! kernels.
 
 use std::sync::Arc;
 
@@ -17,17 +17,17 @@ const HALF_MATVEC_ROWS: usize = 8;
 
 #[derive(Debug, Clone)]
 enum Matrix {
-    /// In the compute format.
+    /// In the compute format, as candle stores it.
     Dense(Tensor),
-    /// In f32 or `Q4K` on the CPU.
+    /// Packed for a CPU kernel: f32, 16-bit fixed point or `Q4K`.
     Packed(Arc<PackedMatrix>),
-    /// Half precision storage under f32 arithmetic.
+    /// Stored in half precision, multiplied in f32.
     Half(Tensor),
-    /// Blocks of a few bits per weight.
+    /// In GGML blocks of a few bits per weight.
     Quantised(Arc<QTensor>),
 }
 
-/// `x W^T + b`.
+/// A linear layer, `x W^T + b`.
 #[derive(Debug, Clone)]
 pub struct Linear {
     matrix: Matrix,
@@ -35,7 +35,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A matrix already in the compute format.
+    /// A layer whose matrix is already in the compute format; packed on the CPU.
     pub(crate) fn dense(weight: Tensor, bias: Option<Tensor>) -> Result<Self> {
         if !weight.device().is_cpu() || weight.dtype() != DType::F32 {
             return Ok(Self { matrix: Matrix::Dense(weight), bias });
@@ -45,8 +45,8 @@ impl Linear {
         Ok(Self { matrix: Matrix::Packed(Arc::new(packed)), bias })
     }
 
-    /// A matrix rounded to 16-bit fixed point on the CPU, as close as half precision and faster than
-    /// f32; elsewhere in the compute format.
+    /// A layer rounded to 16-bit fixed point on the CPU, as accurate as half precision and faster than
+    /// f32; on other devices in the compute format.
     pub(crate) fn rounded(weight: Tensor, bias: Option<Tensor>) -> Result<Self> {
         if !weight.device().is_cpu() || weight.dtype() != DType::F32 {
             return Self::dense(weight, bias);
@@ -56,7 +56,7 @@ impl Linear {
         Ok(Self { matrix: Matrix::Packed(Arc::new(packed)), bias })
     }
 
-    /// A matrix in its storage format.
+    /// A layer whose matrix stays in its storage format.
     pub(crate) fn stored(weight: Tensor, bias: Option<Tensor>, compute: DType) -> Result<Self> {
         if weight.dtype() == compute {
             return Self::dense(weight, bias);
@@ -64,14 +64,14 @@ impl Linear {
         Ok(Self { matrix: Matrix::Half(weight), bias })
     }
 
-    /// A matrix that serves other purposes, too, and therefore is not packed: that would be a copy.
+    /// A layer on a matrix that is also used elsewhere, and so not packed: that would be a copy.
     pub(crate) fn shared(weight: Tensor, compute: DType) -> Self {
         let matrix =
             if weight.dtype() == compute { Matrix::Dense(weight) } else { Matrix::Half(weight) };
         Self { matrix, bias: None }
     }
 
-    /// A quantised matrix.
+    /// A layer whose matrix is quantised.
     pub(crate) fn quantised(weight: QTensor, bias: Option<Tensor>) -> Result<Self> {
         if weight.device().is_cpu() && weight.dtype() == GgmlDType::Q4K {
             let shape = weight.shape().dims2()?;
@@ -82,7 +82,7 @@ impl Linear {
         Ok(Self { matrix: Matrix::Quantised(Arc::new(weight)), bias })
     }
 
-    /// Bytes the matrix takes.
+    /// Bytes the matrix takes in memory.
     pub(crate) fn bytes(&self) -> usize {
         match &self.matrix {
             Matrix::Dense(w) | Matrix::Half(w) => w.elem_count() * w.dtype().size_in_bytes(),
@@ -91,12 +91,12 @@ impl Linear {
         }
     }
 
-    /// Applies the layer to the rows of `x`.
+    /// Applies the layer to the rows of `x`, `[.., input]` to `[.., output]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         self.apply(x, None, None)
     }
 
-    /// Applies the layer and then a non-linearity.
+    /// Applies the layer and then an activation function.
     pub fn forward_with(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
         self.apply(x, Some(activation), None)
     }
@@ -128,7 +128,7 @@ impl Linear {
         }
     }
 
-    /// A product that does all the rest where it writes its result.
+    /// A packed product that applies bias, activation and residual where it writes its result.
     fn packed(
         &self,
         weight: &PackedMatrix,

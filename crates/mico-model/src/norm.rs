@@ -1,12 +1,12 @@
-//! The two normalisations in use.
+//! RMS norm and layer norm.
 
 use candle_core::{DType, Tensor};
 
 use crate::error::Result;
 use crate::ops;
 
-/// Division by the root mean square, then a weight; the variance is taken in f32 and the weight
-/// applied in its own format: the model's, or f32 where the weight is centred on zero.
+/// RMS norm: division by the root mean square, then a weight. The mean square is computed in f32 and
+/// the weight applied in its own format: the model's, or f32 for a zero-centred weight.
 #[derive(Debug, Clone)]
 pub struct RmsNorm {
     weight: Tensor,
@@ -18,12 +18,12 @@ impl RmsNorm {
         Self { weight, eps }
     }
 
-    /// A norm that multiplies by `1 + weight`.
+    /// A norm that multiplies by `1 + weight` (zero-centred weights).
     pub(crate) fn zero_centred(weight: &Tensor, eps: f64) -> Result<Self> {
         Ok(Self { weight: (weight.to_dtype(DType::F32)? + 1.0)?, eps })
     }
 
-    /// Normalises every row.
+    /// Normalises every row of `x` over its last dimension.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let wide = x.to_dtype(self.weight.dtype())?.contiguous()?;
         let normed = candle_nn::ops::rms_norm(&wide, &self.weight, self.eps as f32)?;
@@ -31,7 +31,7 @@ impl RmsNorm {
     }
 }
 
-/// Subtraction of the mean, division by the standard deviation, weight and bias.
+/// Layer norm: subtraction of the mean, division by the standard deviation, then weight and bias.
 #[derive(Debug, Clone)]
 pub struct LayerNorm {
     weight: Tensor,
@@ -44,7 +44,7 @@ impl LayerNorm {
         Self { weight, bias, eps }
     }
 
-    /// Normalises every row.
+    /// Normalises every row of `x` over its last dimension.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         Ok(ops::layer_norm(x, &self.weight, &self.bias, self.eps)?)
     }

@@ -1,25 +1,25 @@
-//! The published models by name: enough to build one of the same shape without its files. Each
-//! stands in its architecture's file.
+//! Published models by name: enough to build one of the same shape without its files. Each is defined
+//! in the file of its architecture.
 
 use crate::architectures::{ARCHITECTURES, Architecture, Family};
 use crate::config::ModelConfig;
 use crate::error::{Error, Result};
 
-/// One model known by name.
+/// A model known by name.
 #[derive(Debug, Clone, Copy)]
 pub struct Preset {
-    /// Its name on the command line.
+    /// The model's name on the command line.
     pub name: &'static str,
     /// The paper's refinement block K, 1-based: Stage 2 prunes after block #K.
     pub refine_layer: usize,
-    /// Whether somebody published it; the embedded model is ours.
+    /// Whether its weights are published; the embedded demonstration model is this project's own.
     pub is_published: bool,
-    /// Makes its full settings.
+    /// Returns the full configuration of the model.
     pub shape: fn() -> ModelConfig,
 }
 
 impl Preset {
-    /// A published model.
+    /// A preset for a model whose weights are published.
     pub const fn published(
         name: &'static str,
         refine_layer: usize,
@@ -28,7 +28,7 @@ impl Preset {
         Self { name, refine_layer, is_published: true, shape }
     }
 
-    /// A model that comes with the project.
+    /// A preset for the model embedded in this project.
     pub(crate) const fn embedded(
         name: &'static str,
         refine_layer: usize,
@@ -37,7 +37,7 @@ impl Preset {
         Self { is_published: false, ..Self::published(name, refine_layer, shape) }
     }
 
-    /// The models of these architectures: the published ones in their order, then the embedded one.
+    /// The presets of these architectures: published ones in their order, then the embedded one.
     pub fn of(architectures: &[&'static Architecture]) -> Vec<&'static Self> {
         let mut all: Vec<&Self> =
             architectures.iter().flat_map(|architecture| architecture.presets).collect();
@@ -45,7 +45,7 @@ impl Preset {
         all
     }
 
-    /// The model of that name among those of these architectures.
+    /// The preset called `name` among those of these architectures; the error lists the known names.
     pub fn find_among(
         architectures: &[&'static Architecture],
         name: &str,
@@ -57,12 +57,12 @@ impl Preset {
         })
     }
 
-    /// The model of that name, of an architecture that ships with the crate.
+    /// The preset called `name`, of an architecture that ships with the crate.
     pub fn find(name: &str) -> Result<&'static Self> {
         Self::find_among(ARCHITECTURES, name)
     }
 
-    /// The preset of its family that a configuration has the shape of, if any.
+    /// The preset of the same family and shape as a configuration, if there is one.
     pub fn matching(config: &ModelConfig) -> Option<&'static Self> {
         let found = &config.decoder;
         config.family.architecture().presets.iter().find(|preset| {
@@ -74,12 +74,12 @@ impl Preset {
         })
     }
 
-    /// The full settings of the model.
+    /// The full configuration of the model.
     pub fn config(&self) -> ModelConfig {
         (self.shape)()
     }
 
-    /// Its family.
+    /// The model family the preset belongs to.
     pub fn family(&self) -> Family {
         self.config().family
     }

@@ -1,4 +1,4 @@
-//! The two-layer perceptron from vision features to decoder embeddings.
+//! The MLP projector from vision features to decoder embeddings.
 
 use candle_core::Tensor;
 
@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::weights::{Builder, LinearShape};
 
-/// `linear_2(activation(linear_1(x)))`.
+/// The two-layer MLP `linear_2(activation(linear_1(x)))`.
 #[derive(Debug)]
 pub struct Projector {
     input: usize,

@@ -1,4 +1,4 @@
-//! In-situ quantisation of the decoder's matrices.
+//! Quantisation of the decoder's matrices at load time.
 //!
 //! Blocks of a K-quant hold 256 numbers of a row, blocks of `Q8_0` hold 32. A matrix whose rows do not
 //! divide into such blocks falls back to `Q8_0` or stays unquantised, and a [`QuantNote`] says so.
@@ -8,14 +8,14 @@ use candle_core::quantized::GgmlDType;
 use crate::checkpoint::Part;
 use crate::error::{Error, Result};
 
-/// The quantisations offered.
+/// The quantisation formats offered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuantKind {
-    /// 4.5 bits per weight; the output head is kept in `Q6K`.
+    /// About 4.5 bits per weight; the output head is kept in `Q6K`.
     Q4K,
-    /// 6.6 bits per weight.
+    /// About 6.6 bits per weight.
     Q6K,
-    /// 8.5 bits per weight.
+    /// About 8.5 bits per weight.
     Q8_0,
 }
 
@@ -23,7 +23,7 @@ impl QuantKind {
     /// Every quantisation, the smallest first.
     pub const ALL: [Self; 3] = [Self::Q4K, Self::Q6K, Self::Q8_0];
 
-    /// The quantisation named on a command line.
+    /// The quantisation called `name` on a command line.
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| Error::Unknown {
             what: "quantisation",
@@ -50,18 +50,18 @@ impl QuantKind {
     }
 }
 
-/// A matrix that could not be quantised as asked.
+/// A report of a matrix that could not be quantised as asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuantNote {
-    /// The matrix, by its name inside its part.
+    /// The matrix's name inside its part.
     pub tensor: String,
-    /// Length of its rows.
+    /// Length of the matrix's rows, which the block size does not divide.
     pub row: usize,
-    /// What was done instead: `q8_0`, or `none` when it stays unquantised.
+    /// The format used instead: `q8_0`, or `none` if it stays unquantised.
     pub used: &'static str,
 }
 
-/// The block format for a matrix with rows of `input` numbers, and a note if it is not the one
+/// The block format for a matrix with rows of `input` values, and a note if it is not the one
 /// asked for.
 pub(crate) fn quantised_type(
     kind: QuantKind,

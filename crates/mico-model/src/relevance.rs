@@ -1,4 +1,4 @@
-//! Text-to-visual relevance from a tapped block.
+//! Text-to-visual relevance: attention of text queries to visual keys, from a tapped block.
 
 use candle_core::{DType, Tensor};
 
@@ -7,14 +7,14 @@ use crate::decoder::QkTap;
 use crate::error::{Error, Result};
 use crate::ops::{RowSoftmax, softmax_in_place};
 
-/// Over which keys the attention of a text query is normalised.
+/// Over which keys the softmax of a text query is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Normalisation {
-    /// Over all keys the query may see in sequence order; the visual columns are then taken as
+    /// Over all keys the query may attend to in sequence order; the visual columns are then used as
     /// they are.
     #[default]
     FullCausal,
-    /// Over the visual keys alone, without causality.
+    /// Over the visual keys alone, without the causal mask.
     VisualOnly,
 }
 
@@ -48,8 +48,8 @@ pub fn text_to_visual_attention(
     }
 }
 
-/// Mean over heads of one tapped query's attention to every key (0 for keys after it). `query` is
-/// its place in the tap's list.
+/// One tapped query's attention to every key, averaged over heads (0 for keys after it). `query` is
+/// its index in the tap's list.
 pub fn attention_row(tap: &QkTap, query: usize) -> Result<Vec<f32>> {
     let Some(&index) = tap.query_index.get(query) else {
         let message = format!("{query} of {} tapped", tap.query_index.len());
@@ -58,7 +58,7 @@ pub fn attention_row(tap: &QkTap, query: usize) -> Result<Vec<f32>> {
     column_means(&tap.q.narrow(1, query, 1)?, &tap.k, &[index + 1])
 }
 
-/// Mean over heads and queries of the softmax rows; query `i` sees the first `visible[i]` keys.
+/// The mean over heads and queries of the softmax rows; query `i` sees the first `visible[i]` keys.
 pub(crate) fn column_means(q: &Tensor, k: &Tensor, visible: &[usize]) -> Result<Vec<f32>> {
     let (heads, queries, dim) = q.dims3()?;
     let (kv_heads, keys, _) = k.dims3()?;

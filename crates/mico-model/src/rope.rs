@@ -1,43 +1,43 @@
-//! Rotary position tables, built for the explicit position of each token.
+//! `RoPE` tables (cosines and sines) for explicit position ids.
 
 use candle_core::{Device, Tensor};
 
 use crate::config::RopeConfig;
 use crate::error::{Error, Result};
 
-/// Where a token stands. Text has the same number on all three axes; so has every token of a model
-/// whose positions are one number.
+/// A token's position id on three axes. Text tokens have the same number on all three; so has every
+/// token of a model with one-dimensional positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Position {
-    /// Place in time, and the only number that counts for models with one axis.
+    /// Temporal position, and the only one that counts for models with one axis.
     pub time: u32,
-    /// Row.
+    /// Vertical position, in visual tokens.
     pub row: u32,
-    /// Column.
+    /// Horizontal position, in visual tokens.
     pub column: u32,
 }
 
 impl Position {
-    /// The same number on all axes.
+    /// A position id with the same number on all axes, as text tokens have it.
     pub const fn text(at: u32) -> Self {
         Self { time: at, row: at, column: at }
     }
 
-    /// Moved by `by` on all axes.
+    /// The position id shifted by `by` on all axes.
     pub const fn moved(self, by: u32) -> Self {
         Self { time: self.time + by, row: self.row + by, column: self.column + by }
     }
 
-    /// The three numbers: time, row, column.
+    /// The axes in the order time, row, column.
     pub const fn axes(self) -> [u32; 3] {
         [self.time, self.row, self.column]
     }
 }
 
-/// The positions of a run of tokens and their rotation tables.
+/// The position ids of a run of tokens, with their `RoPE` tables.
 ///
-/// Surviving tokens keep the positions they had in the unpruned prompt, so positions are neither
-/// consecutive nor derived from a cache length: whoever runs the decoder states them.
+/// Surviving tokens may keep the position ids of the unpruned prompt, so ids are neither consecutive
+/// nor derived from a cache length: the caller of the decoder states them.
 #[derive(Debug, Clone)]
 pub struct Positions {
     ids: Vec<Position>,
@@ -46,7 +46,7 @@ pub struct Positions {
 }
 
 impl Positions {
-    /// Tables for the first `dim` numbers of a head.
+    /// Tables for the first `dim` values of a head.
     pub(crate) fn new(
         rope: RopeConfig,
         dim: usize,
@@ -73,32 +73,32 @@ impl Positions {
         Ok(Self { ids, cos, sin })
     }
 
-    /// Position of each token.
+    /// The position id of each token.
     pub fn ids(&self) -> &[Position] {
         &self.ids
     }
 
-    /// Number of tokens.
+    /// The number of tokens.
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether there is no token (never true for a built value).
+    /// Whether there is no token; never true, as construction refuses it.
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
 
-    /// `[n, dim / 2]`
+    /// Cosines of the rotation angles, `[n, dim / 2]`.
     pub(crate) fn cos(&self) -> &Tensor {
         &self.cos
     }
 
-    /// `[n, dim / 2]`
+    /// Sines of the rotation angles, `[n, dim / 2]`.
     pub(crate) fn sin(&self) -> &Tensor {
         &self.sin
     }
 
-    /// The positions of the tokens at `rows`, in that order: what pruning leaves.
+    /// The position ids of the tokens at `rows`, in that order: those left after pruning.
     pub fn select(&self, rows: &[u32]) -> Result<Self> {
         if rows.is_empty() {
             return Err(Error::input("positions", "0 rows selected, at least 1 is needed"));

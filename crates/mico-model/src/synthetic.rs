@@ -1,8 +1,8 @@
-//! Random weights of any shape, made in memory.
+//! Models with random weights of any shape, for tests and benchmarks without checkpoints.
 //!
 //! A 7B-shaped decoder in 4-bit blocks must not pass through 28 GB of floats, nor spend minutes in
-//! the quantiser: its matrices repeat a small pool of quantised random rows. That is of no
-//! consequence for timing and memory, which is what such a model is for.
+//! the quantiser: its matrices repeat a small pool of quantised random rows. Timing and memory, which
+//! such a model is for, do not depend on the values.
 
 use std::borrow::Cow;
 
@@ -18,23 +18,23 @@ use crate::weights::{Precision, TensorSource};
 
 /// Distinct rows in a quantised matrix.
 const POOL_ROWS: usize = 128;
-/// Numbers made from one seed.
+/// Values generated from one seed.
 const CHUNK: usize = 1 << 12;
 /// Half-width of the uniform noise on norm weights, biases and embeddings.
 const NORM_NOISE: f32 = 0.1;
 const BIAS_NOISE: f32 = 0.02;
 const EMBEDDING_NOISE: f32 = 0.5;
 
-/// How to build a random model.
+/// How to build a model with random weights.
 #[derive(Debug, Clone)]
 pub struct SyntheticOptions {
-    /// The same seed gives the same weights.
+    /// Seed of the generator; the same seed gives the same weights.
     pub seed: u64,
-    /// Where the weights go.
+    /// The device that holds the weights.
     pub device: Device,
     /// Number format of the decoder's matrices.
     pub precision: Precision,
-    /// Quantisation of the decoder's matrices.
+    /// Quantisation of the decoder's matrices; `None` keeps them in `precision`.
     pub quantise: Option<QuantKind>,
 }
 
@@ -44,7 +44,7 @@ impl Default for SyntheticOptions {
     }
 }
 
-/// Produces every tensor it is asked for.
+/// A tensor source that generates every tensor it is asked for.
 pub(crate) struct SyntheticSource {
     seeds: SplitMix64,
 }
@@ -54,7 +54,7 @@ impl SyntheticSource {
         Self { seeds: SplitMix64::new(seed) }
     }
 
-    /// `count` numbers uniform in `centre +- spread`.
+    /// `count` values uniform in `centre +- spread`.
     fn uniform(&mut self, count: usize, centre: f32, spread: f32) -> Vec<f32> {
         let seed = self.seeds.next_u64();
         let mut values = vec![0.0_f32; count];

@@ -1,4 +1,4 @@
-//! Where weights come from (a checkpoint, a random generator) and how they are kept.
+//! Where weights come from (a checkpoint, a random generator) and in which number format they are kept.
 
 use std::ops::ControlFlow;
 
@@ -12,59 +12,59 @@ use crate::matmul::PackedMatrix;
 use crate::norm::{LayerNorm, RmsNorm};
 use crate::quant::{QuantKind, QuantNote, quantised_type};
 
-/// How far loading has come.
+/// Progress of loading a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
-    /// Tensors read.
+    /// The number of tensors read so far.
     pub tensors_done: usize,
-    /// Tensors to read.
+    /// The number of tensors to read.
     pub tensors_total: usize,
-    /// Bytes read.
+    /// The number of bytes read so far.
     pub bytes_done: u64,
-    /// Bytes to read.
+    /// The number of bytes to read.
     pub bytes_total: u64,
 }
 
-/// Called after every tensor.
+/// Callback after every tensor; returning `Break` cancels loading.
 pub type ProgressFn = dyn Fn(Progress) -> ControlFlow<()> + Send + Sync;
 
-/// Something that can produce the tensors of a model by part and name.
+/// A source of a model's tensors, by part and name.
 pub(crate) trait TensorSource {
-    /// Whether there is such a tensor.
+    /// Whether the tensor exists.
     fn contains(&self, part: Part, name: &str) -> bool;
 
     /// The tensor in CPU memory, in the number format it is stored in.
     fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor>;
 
-    /// A matrix that exists in quantised form already.
+    /// A matrix that the source has in quantised form already; `None` if it has none.
     fn quantised(&mut self, _shape: (usize, usize), _kind: GgmlDType) -> Result<Option<QTensor>> {
         Ok(None)
     }
 }
 
-/// The number format matrices of the decoder are kept in.
+/// The number format of the decoder's matrices.
 ///
 /// On the CPU all arithmetic is in f32 whatever the storage: half-precision matrices take half the
 /// memory and are widened while they are multiplied. On other devices the arithmetic is done in the
 /// storage format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Precision {
-    /// As stored in the file.
+    /// The format of the checkpoint file.
     #[default]
     Stored,
-    /// 32-bit floats.
+    /// IEEE single precision, 4 bytes per weight.
     F32,
-    /// IEEE half precision.
+    /// IEEE half precision, 2 bytes per weight.
     F16,
-    /// The upper half of a 32-bit float.
+    /// Brain floating point (the upper half of an f32), 2 bytes per weight.
     Bf16,
 }
 
 impl Precision {
-    /// Every format.
+    /// Every format, in the order of listings.
     pub const ALL: [Self; 4] = [Self::Stored, Self::F32, Self::F16, Self::Bf16];
 
-    /// The name it goes by on the command line.
+    /// The format's name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stored => "stored",
@@ -75,18 +75,18 @@ impl Precision {
     }
 }
 
-/// Sizes of a linear layer.
+/// The sizes of a linear layer.
 #[derive(Debug, Clone, Copy)]
 pub struct LinearShape {
-    /// Numbers of a row it takes.
+    /// Width of an input row.
     pub input: usize,
-    /// Numbers of a row it gives.
+    /// Width of an output row.
     pub output: usize,
-    /// Whether there is something to add.
+    /// Whether the layer has a bias.
     pub bias: bool,
 }
 
-/// Builds layers out of a source in the formats asked for.
+/// Builds layers from a tensor source, in the number formats asked for.
 ///
 /// A family's vision side asks it for layers and tensors by part and name; where they come from (a
 /// checkpoint, a random generator) and in which number format they are kept is not its concern.
@@ -108,7 +108,7 @@ impl<'s> Builder<'s> {
         Self { source, device: device.clone(), precision, quant, notes: Vec::new() }
     }
 
-    /// Format of activations, norms and biases.
+    /// Number format of activations, norms and biases.
     pub(crate) fn compute(&self) -> DType {
         match self.precision {
             _ if on_cpu(&self.device) || self.quant.is_some() => DType::F32,
@@ -118,13 +118,13 @@ impl<'s> Builder<'s> {
         }
     }
 
-    /// A tensor in the compute format.
+    /// Reads a tensor and converts it to the compute format.
     pub fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
         let tensor = self.source.tensor(part, name, shape)?;
         Ok(tensor.to_dtype(self.compute())?.to_device(&self.device)?)
     }
 
-    /// A matrix in the storage format (the embedding table).
+    /// Reads a matrix in the storage format (the embedding table).
     pub(crate) fn stored(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
         let tensor = self.source.tensor(part, name, shape)?;
         Ok(self.to_storage(&tensor)?.to_device(&self.device)?)
@@ -142,16 +142,16 @@ impl<'s> Builder<'s> {
         Ok(tensor.to_dtype(dtype)?)
     }
 
-    /// A layer of tower or projector: in the compute format, or rounded to 16-bit fixed point where the
-    /// decoder is quantised.
+    /// Builds a layer of the tower or projector: in the compute format, or rounded to 16-bit fixed point
+    /// where the decoder is quantised.
     pub fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
         let weight = self.tensor(part, &format!("{name}.weight"), &[shape.output, shape.input])?;
         let bias = self.bias(part, name, shape)?;
         if self.rounds() { Linear::rounded(weight, bias) } else { Linear::dense(weight, bias) }
     }
 
-    /// Whether tower and projector are rounded: where the decoder is quantised, on a CPU that has the
-    /// kernel.
+    /// Whether tower and projector are rounded to 16-bit fixed point: where the decoder is quantised, on
+    /// a CPU with that kernel.
     pub(crate) fn rounds(&self) -> bool {
         self.quant.is_some()
             && self.device.is_cpu()
@@ -159,7 +159,7 @@ impl<'s> Builder<'s> {
             && PackedMatrix::rounds()
     }
 
-    /// A decoder layer: quantised when asked for, else in the storage format.
+    /// Builds a decoder layer: quantised when asked for, else in the storage format.
     pub(crate) fn linear(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
         let bias = self.bias(part, name, shape)?;
         let full = format!("{name}.weight");
@@ -188,13 +188,13 @@ impl<'s> Builder<'s> {
         self.tensor(part, &format!("{name}.bias"), &[shape.output]).map(Some)
     }
 
-    /// An RMS norm.
+    /// Builds an RMS norm of `width` values from the tensor `{name}.weight`.
     pub fn rms_norm(&mut self, part: Part, name: &str, width: usize, eps: f64) -> Result<RmsNorm> {
         let weight = self.tensor(part, &format!("{name}.weight"), &[width])?;
         Ok(RmsNorm::new(weight, eps))
     }
 
-    /// A layer norm.
+    /// Builds a layer norm of `width` values from the tensors `{name}.weight` and `{name}.bias`.
     pub fn layer_norm(
         &mut self,
         part: Part,

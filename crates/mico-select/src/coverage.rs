@@ -7,11 +7,11 @@
 
 use pulp::Arch;
 
-/// Independent partial sums of a gain.
+/// Independent f64 partial sums per gain, so that the loop vectorises without reordering.
 const LANES: usize = 8;
 
-/// How well each source position is covered by what has been picked so far, and what one more
-/// pick would add:
+/// Coverage of each source token by the tokens picked so far (`M_v`), and the marginal gain of
+/// one more pick:
 ///
 /// `Δ(i | S) = Σ_v W_v [κ(v,i) − M_v]₊`, `M_v = max_{s∈S} κ(v,s)`.
 ///
@@ -30,12 +30,12 @@ impl Coverage {
         Self { weights, covered, arch: Arch::new() }
     }
 
-    /// What adding the token with this kernel column would gain.
+    /// The marginal gain of adding the token with this kernel column.
     pub(crate) fn gain(&self, column: &[f32]) -> f64 {
         self.gains([column])[0]
     }
 
-    /// The gains of several tokens at once: one pass over weights and coverage serves all.
+    /// The marginal gains of several tokens in one pass over the weights and the coverage.
     pub(crate) fn gains<const C: usize>(&self, columns: [&[f32]; C]) -> [f64; C] {
         self.arch.dispatch(
             #[inline(always)]
@@ -43,19 +43,19 @@ impl Coverage {
         )
     }
 
-    /// Adds the token with this kernel column.
+    /// Adds the token with this kernel column to the set: raises `M_v` to `κ(v,i)` where larger.
     pub(crate) fn add(&mut self, column: &[f32]) {
         for (m, &k) in self.covered.iter_mut().zip(column) {
             *m = m.max(k);
         }
     }
 
-    /// `Σ_v W_v M_v`.
+    /// The objective of the current set, `I(S) = Σ_v W_v M_v`.
     pub(crate) fn value(&self) -> f64 {
         self.weights.iter().zip(&self.covered).map(|(w, &m)| w * f64::from(m)).sum()
     }
 
-    /// How well each position is covered.
+    /// `M_v` of every source token: its largest kernel value with a picked token, 0 before the first.
     pub(crate) fn covered(&self) -> &[f32] {
         &self.covered
     }

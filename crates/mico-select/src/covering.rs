@@ -1,4 +1,4 @@
-//! Coverage over a kernel as an objective for the lazy greedy.
+//! Coverage over a similarity kernel as an objective of the lazy greedy: MiCo's, SCOPE's and MMTok's.
 
 use rayon::prelude::*;
 
@@ -9,12 +9,12 @@ use crate::matrix::Dense;
 use crate::selection::Selection;
 use crate::selector::Context;
 
-/// Relative head-room of first gains that were summed in another order, or before rounding to
-/// f32, than later ones are.
+/// Relative head-room of the first gains, which are summed in another order than later ones, or
+/// before rounding to f32: they must remain upper bounds.
 const BOUND_SLACK: f64 = 1.0 + 1e-6;
-/// Columns a thread takes at a time.
+/// Candidates per rayon task, so that a task outweighs its scheduling.
 const GRAIN: usize = 64;
-/// Candidates evaluated together when their columns are at hand.
+/// Candidates evaluated together when their columns are held.
 const AT_ONCE: usize = 4;
 
 /// `factor_i (Σ_v W_v [κ(v,i) − M_v]₊ + Σ_m [σ(m,i) − M'_m]₊)`: coverage of the visual tokens,
@@ -23,15 +23,15 @@ pub(crate) struct KernelCoverage<'a> {
     pub(crate) columns: Columns<'a>,
     /// Weights and coverage of the visual tokens.
     pub(crate) state: Coverage,
-    /// Sums of whole columns, wanted only when they are not all held.
+    /// Weighted sums of whole columns, computed only when not all columns are held.
     pub(crate) column_sums: &'a (dyn Fn(&[f64]) -> Vec<f64> + Sync),
-    /// Bounds of the columns that are not held, if there is one.
+    /// Upper bounds of the columns that are not held; `None` if all are, or there is no memory for it.
     pub(crate) sketch: Option<Sketch>,
     pub(crate) factors: Option<Vec<f64>>,
     pub(crate) side: Option<Side>,
 }
 
-/// Further rows to be covered: row `i` of `columns` belongs to candidate `i`.
+/// Further rows to be covered (MMTok's words): row `i` of `columns` belongs to candidate `i`.
 pub(crate) struct Side {
     columns: Dense,
     state: Coverage,
@@ -49,7 +49,7 @@ impl Side {
 }
 
 impl KernelCoverage<'_> {
-    /// The greedy selection.
+    /// Runs the lazy greedy and returns the selection with its gains and objective.
     pub(crate) fn select(mut self, budget: usize, context: &Context<'_>) -> Selection {
         let Picks { order, gains } = maximize(&mut self, budget, &context.progress);
         let mut selection = Selection::from_order(order);
@@ -60,7 +60,7 @@ impl KernelCoverage<'_> {
         selection
     }
 
-    /// The gains of candidates whose columns are held.
+    /// The gains of candidates whose kernel columns are held.
     fn held_gains(&self, candidates: &[usize], gains: &mut [f64]) {
         let (fours, rest) = candidates.as_chunks::<AT_ONCE>();
         let (fours_out, rest_out) = gains.as_chunks_mut::<AT_ONCE>();

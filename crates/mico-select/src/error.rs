@@ -1,30 +1,30 @@
-//! Everything that can be wrong with a selection or a pruning plan.
+//! The errors of selections and pruning plans. Messages name the tensor, setting or method at fault.
 
 use crate::signal::Signal;
 
-/// Result of this crate.
+/// The result type of this crate, with [`Error`] as its default error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why a selection could not be made. The message is one line that names the culprit.
+/// Why a selection or a plan was refused. The message is one line that names the value at fault.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A signal the method reads was not given.
     #[error("missing tensor '{signal}': {reason}")]
     Missing {
-        /// The absent signal.
+        /// The signal that was not given.
         signal: Signal,
-        /// Who wants it and what would do instead.
+        /// Which method reads it, and what could be given instead.
         reason: String,
     },
     /// A signal has the wrong shape.
     #[error("tensor '{signal}' has shape {found}, expected {expected}")]
     Shape {
-        /// The signal at fault.
+        /// The signal whose shape is wrong.
         signal: Signal,
-        /// Its shape.
+        /// The shape it has, such as `[576,1024]`.
         found: String,
-        /// What is accepted.
+        /// The shape it should have.
         expected: String,
     },
     /// A raw buffer does not hold the matrix it is said to hold.
@@ -32,111 +32,112 @@ pub enum Error {
         "{rows} x {cols} rows with stride {stride} need {needed} values, the buffer holds {found}"
     )]
     Buffer {
-        /// Rows asked for.
+        /// The number of rows the matrix was said to have.
         rows: usize,
-        /// Columns asked for.
+        /// The number of columns the matrix was said to have.
         cols: usize,
-        /// Distance between the starts of two rows.
+        /// The distance between the starts of two rows, in values.
         stride: usize,
-        /// Values that would be read.
+        /// The number of values the matrix would span, as text: it may exceed `usize`.
         needed: String,
-        /// Values there are.
+        /// The number of values the buffer holds.
         found: usize,
     },
-    /// NaN or an infinity.
+    /// A signal holds NaN or an infinity.
     #[error("tensor '{signal}' holds {value} at {place}, every value must be finite")]
     NotFinite {
-        /// The signal at fault.
+        /// The signal that holds it.
         signal: Signal,
-        /// The value found.
+        /// The offending value.
         value: f32,
-        /// Its index.
+        /// The index of the value, such as `[3]` or `[3,17]`.
         place: String,
     },
-    /// A negative weight or attention where the objective needs none.
+    /// A negative weight or attention value, with which coverage would not be monotone.
     #[error("tensor '{signal}' holds {value} at {place}, every value must be at least 0")]
     Negative {
-        /// The signal at fault.
+        /// The signal that holds it.
         signal: Signal,
-        /// The value found.
+        /// The offending value.
         value: f32,
-        /// Its index.
+        /// The index of the value, such as `[3]` or `[3,17]`.
         place: String,
     },
-    /// A budget or count outside its range.
+    /// A budget, count or other number outside its range.
     #[error("{what} is {found}, accepted: {accepted}")]
     OutOfRange {
-        /// The name of the value.
+        /// The name of the value, as the caller knows it.
         what: &'static str,
-        /// What was given.
+        /// The value that was given.
         found: String,
-        /// What is accepted.
+        /// The range or values that are accepted.
         accepted: String,
     },
-    /// No method of that name.
+    /// There is no method of that name.
     #[error("unknown method '{name}', known: {known}")]
     UnknownMethod {
-        /// The name given.
+        /// The method name that was given.
         name: String,
-        /// All known names.
+        /// All known method names, separated by commas.
         known: String,
     },
-    /// A method has no such setting.
+    /// The method has no setting of that name.
     #[error("method '{method}' has no setting '{key}', known: {known}")]
     UnknownSetting {
-        /// The method asked.
+        /// The name of the method.
         method: String,
-        /// The key given.
+        /// The setting key that was given.
         key: String,
-        /// All its keys.
+        /// The method's setting keys, separated by commas, or `none`.
         known: String,
     },
-    /// A setting's value cannot be read or is out of range.
+    /// A setting's value cannot be parsed or is out of range.
     #[error("setting '{key}' is '{value}', accepted: {accepted}")]
     BadSetting {
-        /// The key.
+        /// The setting's key.
         key: String,
-        /// The value given.
+        /// The value that was given.
         value: String,
-        /// What is accepted.
+        /// The range or words that are accepted.
         accepted: String,
     },
     /// The method is not defined for this input.
     #[error("method '{method}' is not defined here: {reason}")]
     Undefined {
-        /// The method.
+        /// The name of the method.
         method: &'static str,
-        /// Why.
+        /// What the method needs and the input lacks.
         reason: String,
     },
-    /// The working memory does not hold even the least the selector needs.
+    /// The memory limit is below the least the selector can work with.
     #[error("memory limit of {limit} bytes is too small, at least {needed} bytes are needed")]
     Memory {
-        /// The limit given.
+        /// The limit that was given, in bytes.
         limit: usize,
-        /// The least that would do.
+        /// The smallest limit with which the selection would run, in bytes.
         needed: usize,
     },
-    /// A schedule that its model family refuses.
+    /// A schedule the model family's policy refuses, because no token count meets the budget.
     #[error("schedule refused: {reason}")]
     Schedule {
-        /// The arithmetic that does not come out.
+        /// The arithmetic, with the numbers that lead out of range.
         reason: String,
     },
-    /// A method that the model gives no ground for, or whose schedule cannot meet the budget.
+    /// A method that is not defined for the model, or whose schedule cannot meet the budget.
     #[error("method '{method}' is refused: {reason}")]
     Refused {
-        /// The method.
+        /// The name of the method.
         method: &'static str,
-        /// Why.
+        /// What the model lacks, or the arithmetic that fails.
         reason: String,
     },
-    /// A pruner that broke its contract: never the fault of whoever asked for it.
+    /// A pruner broke the contract of the [`Pruner`](crate::pruner::Pruner) trait: a bug in the
+    /// pruner, not in the request.
     #[error("pruner '{method}': {message}")]
     Contract {
-        /// The pruner.
+        /// The name of the pruner.
         method: &'static str,
-        /// What it did, and what was agreed.
+        /// What it did, and what its plan or declaration says.
         message: String,
     },
 }

@@ -1,5 +1,5 @@
-//! Natural groups (crops, tiles, frames): how a budget is split over them, and the one loop that runs
-//! rules on each of them by itself.
+//! Natural groups (crops, tiles, frames): how a budget is divided among them, and the loop that runs a
+//! selection rule on each of them separately.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,13 +13,13 @@ use crate::selector::{Context, Options, Selector};
 use crate::signal::SignalSet;
 use crate::tokens::Tokens;
 
-/// Where the tokens go that integer division leaves over.
+/// What happens to the tokens left over when a budget is divided by the number of groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Remainder {
-    /// They are not spent (LLaVA-NeXT, video).
+    /// They are not used, so slightly fewer tokens are kept (LLaVA-NeXT, video).
     #[default]
     Drop,
-    /// One more for each of the first groups (InternVL's tiles).
+    /// The first groups get one more token each (InternVL's tiles).
     First,
 }
 
@@ -51,27 +51,27 @@ pub(crate) fn members(labels: &[i64]) -> Vec<Vec<usize>> {
     groups.into_values().collect()
 }
 
-/// Tokens that are selected from by themselves.
+/// Tokens that compete only with one another.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Group<'a> {
-    /// The tokens, ascending.
+    /// The group's token indices, ascending.
     pub(crate) members: &'a [usize],
-    /// How many of them stay.
+    /// The number of them to keep.
     pub(crate) keep: usize,
-    /// Seed of the random choices among them.
+    /// Seed of the group's random choices.
     pub(crate) seed: u64,
 }
 
-/// What a group costs that stays whole.
+/// Whether the rule also runs on a group whose budget covers all of its tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WholeGroups {
-    /// The rule looks at it all the same, because the order of its picks is wanted.
+    /// The rule runs all the same, because the order of its picks is wanted.
     Ranked,
-    /// Nothing: only what stays is wanted.
+    /// The rule is skipped: only the kept tokens are wanted.
     Taken,
 }
 
-/// Selects from each group by the rule that `rule` names for its number.
+/// Selects from each group by the rule that `rule` returns for its number.
 ///
 /// Signals are checked once and shared, rows are never copied, and the groups that run at once divide
 /// the memory. A group for which its part is too little waits and has all of it, so that the number of
@@ -113,11 +113,11 @@ pub(crate) fn select_each<'s>(
     Ok(joined.finish())
 }
 
-/// Signals that have been checked for the rules that read them.
+/// The result of checking the signals for the rules that read them.
 pub(crate) struct Prepared {
-    /// Number of visual tokens `N`.
+    /// The number of visual tokens `N`, over all groups.
     pub(crate) tokens: usize,
-    /// A value per token that the rule computes over all groups together.
+    /// A value per token that the first rule computed over all groups together, if it prepares one.
     pub(crate) shared: Option<Vec<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! What a selector is given: signals by name, and how they are checked.
+//! The signals of one selection request by name, and the checks of their shapes and values.
 
 use crate::error::{Error, Result};
 use crate::matrix::{Matrix, Rows};
@@ -13,18 +13,18 @@ pub struct Inputs<'a> {
 }
 
 impl<'a> Inputs<'a> {
-    /// No signals yet.
+    /// An empty request, to which `with`, `with_vector`, `with_groups` and `with_tokens` add.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a signal.
+    /// Adds a signal, replacing an earlier one of the same name. Shapes are checked at selection.
     pub fn with(mut self, signal: Signal, matrix: Matrix<'a>) -> Self {
         self.signals[signal as usize] = Some(matrix);
         self
     }
 
-    /// Adds an f32 signal with one value per visual token.
+    /// Adds an f32 signal with one value per visual token, stored as an `[N,1]` matrix.
     pub fn with_vector(self, signal: Signal, values: &'a [f32]) -> Result<Self> {
         Ok(self.with(signal, Matrix::from_f32(values, values.len(), 1)?))
     }
@@ -41,17 +41,17 @@ impl<'a> Inputs<'a> {
         self
     }
 
-    /// One signal, if it was given.
+    /// The matrix of one signal, `None` if it was not given.
     pub fn get(&self, signal: Signal) -> Option<Matrix<'a>> {
         self.signals[signal as usize]
     }
 
-    /// The groups, if they were given.
+    /// The group label of each visual token, `None` if all tokens compete with one another.
     pub fn groups(&self) -> Option<&'a [i64]> {
         self.groups
     }
 
-    /// Which signals were given.
+    /// The set of signals that were given.
     pub fn present(&self) -> SignalSet {
         Signal::ALL
             .into_iter()
@@ -81,7 +81,7 @@ impl<'a> Inputs<'a> {
         Ok(n)
     }
 
-    /// `N`: as it was said, else as the first signal with a token axis has it.
+    /// `N`: the count from `with_tokens`, else the length of the first read signal's token axis.
     fn token_count(&self, read: SignalSet) -> Result<usize> {
         if let Some(tokens) = self.tokens.filter(|&tokens| tokens > 0) {
             return Ok(tokens);
@@ -107,7 +107,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Tensors that share a space must share its width.
+    /// Signals in the same vector space must have the same width; text signals the same number of rows.
     fn check_widths(&self, read: SignalSet) -> Result<()> {
         let pairs = [
             (Signal::Projected, Signal::Text),

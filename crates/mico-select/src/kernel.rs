@@ -1,4 +1,4 @@
-//! The similarity kernel of a group's features, held in whatever memory is left for it.
+//! The similarity kernel of a group's features, computed and cached within a memory limit.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::selector::Context;
 use crate::signal::Signal;
 use crate::tokens::Tokens;
 
-/// The packed unit vectors of a group's features, and the memory left for what is computed from them.
+/// The packed unit vectors of a group's features, and the memory left for the kernel's columns.
 pub(crate) struct Kernel<'a> {
     pub(crate) gram: Gram,
     memory: usize,
@@ -23,7 +23,7 @@ impl<'a> Kernel<'a> {
         Self::beside(tokens, context, 0)
     }
 
-    /// The same where the rule itself takes `reserved` bytes.
+    /// Like [`Kernel::of`], where the rule itself takes `reserved` bytes of the memory.
     pub(crate) fn beside(
         tokens: &Tokens<'_>,
         context: &Context<'a>,
@@ -41,12 +41,12 @@ impl<'a> Kernel<'a> {
         Ok(Self { gram, memory, progress: context.progress, packing: start.elapsed() })
     }
 
-    /// The cosines as they are.
+    /// The columns of plain cosines, in `[-1, 1]`.
     pub(crate) fn cosines(&self) -> Result<Columns<'_>> {
         self.mapped(&|_, _| {})
     }
 
-    /// The cosines, each column changed in place by `map`.
+    /// The columns of cosines, each modified in place by `map(token, column)`.
     pub(crate) fn mapped<'k>(
         &'k self,
         map: &'k (dyn Fn(usize, &mut [f32]) + Sync + 'k),
@@ -54,7 +54,7 @@ impl<'a> Kernel<'a> {
         self.columns(map, self.memory)
     }
 
-    /// `[cos]₊`: all of it where it fits in memory, else some columns and a sketch of the rest.
+    /// The columns of `[cos]₊`; where not all fit in memory, with a sketch that bounds the others.
     pub(crate) fn positive(&self) -> Result<(Columns<'_>, Option<Sketch>)> {
         let n = self.gram.len();
         let whole = n.saturating_mul(n).saturating_mul(size_of::<f32>());
@@ -88,7 +88,7 @@ impl<'a> Kernel<'a> {
     }
 }
 
-/// `[cos]₊`, in place.
+/// Clamps a column of cosines at 0 from below, in place.
 fn positive(_token: usize, column: &mut [f32]) {
     for k in column {
         *k = k.max(0.0);

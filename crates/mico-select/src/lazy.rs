@@ -1,45 +1,45 @@
-//! Greedy maximization with stale upper bounds: the picks of the plain greedy, few evaluations.
+//! Lazy greedy maximisation with stale upper bounds: the picks of the plain greedy, few evaluations.
 //!
 //! A submodular gain only shrinks as the set grows, so a gain computed earlier bounds it from
 //! above. Candidates wait in a heap ordered by their bound, equal bounds by index. When the first
 //! one's bound is its gain for the current set it is the plain greedy's choice: every other
 //! candidate's gain is at most its own bound, which is smaller, or equal with a higher index.
-//! Where a gain is costly, a cheaper bound for the current set is asked for first.
+//! Where an exact gain is costly, a cheaper upper bound for the current set is computed first.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::progress::{Done, Progress};
 
-/// Candidates evaluated together: cheap ones share a pass over the weights,
+/// Candidates evaluated together when their columns are held: they share a pass over the weights.
 const CHEAP_AT_ONCE: usize = 4;
-/// costly ones a pass over the features,
+/// Candidates evaluated together when columns must be recomputed: they share a pass over the features.
 const COSTLY_AT_ONCE: usize = 96;
-/// and bounds are computed on all threads.
+/// Candidates bounded together, spread over all threads.
 const BOUNDED_AT_ONCE: usize = 256;
-/// A costly gain is computed along with a better candidate's if its bound comes so close.
+/// A costly gain joins the batch of a better candidate if its bound is at least this part of that one's.
 const CLOSE: f64 = 0.999;
 
-/// A set function with diminishing returns whose computed gains never grow.
+/// A monotone submodular set function whose computed gains never grow as the set does.
 pub(crate) trait Objective {
-    /// Number of candidates.
+    /// The number of candidates `N`.
     fn len(&self) -> usize;
-    /// Upper bounds of the first gains; exact if the second value says so.
+    /// Upper bounds of the gains for the empty set; `true` if they are the exact gains.
     fn first_gains(&mut self) -> (Vec<f64>, bool);
-    /// Whether the gain of `i` is cheap now.
+    /// Whether the gain of `i` can be computed without fetching its kernel column.
     fn is_cheap(&self, i: usize) -> bool;
-    /// Whether [`Objective::bounds`] can be asked.
+    /// Whether [`Objective::bounds`] is available.
     fn has_bounds(&self) -> bool;
     /// Upper bounds on what the `candidates` would add to the current set, cheaper than their
     /// gains.
     fn bounds(&self, candidates: &[usize], bounds: &mut [f64]);
     /// What each of the `candidates` would add to the current set.
     fn gains(&mut self, candidates: &[usize], gains: &mut [f64]);
-    /// Adds `i`.
+    /// Adds candidate `i` to the current set.
     fn add(&mut self, i: usize);
 }
 
-/// The picks in order, and what each of them added.
+/// The picks in order, and the marginal gain of each.
 pub(crate) struct Picks {
     pub(crate) order: Vec<usize>,
     pub(crate) gains: Vec<f64>,
@@ -52,7 +52,7 @@ struct Candidate {
     known: Known,
 }
 
-/// What a candidate's bound is, and for a set of what size.
+/// What a candidate's bound stands for, and the set size it was computed for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Stale,
@@ -80,7 +80,7 @@ impl PartialEq for Candidate {
 
 impl Eq for Candidate {}
 
-/// Picks `min(budget, N)` candidates.
+/// Picks `min(budget, N)` candidates greedily, equal gains going to the lowest index.
 pub(crate) fn maximize(
     objective: &mut impl Objective,
     budget: usize,
@@ -127,7 +127,7 @@ pub(crate) fn maximize(
     picks
 }
 
-/// Candidates taken from the heap to be looked at together.
+/// Candidates taken from the heap to be evaluated together; buffers are reused between rounds.
 #[derive(Default)]
 struct Batch {
     taken: Vec<Candidate>,
@@ -136,7 +136,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// Takes `first` and what follows it in the heap, as long as it fits.
+    /// Takes `first` and the heap's next candidates while `fits` holds, at most `most`.
     fn fill(
         &mut self,
         first: Candidate,
@@ -155,7 +155,7 @@ impl Batch {
         self.values.resize(self.taken.len(), 0.0);
     }
 
-    /// Puts the candidates back with what has become known of them.
+    /// Returns the candidates to the heap with their new bounds.
     fn empty(
         &mut self,
         heap: &mut BinaryHeap<Candidate>,

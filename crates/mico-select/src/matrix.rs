@@ -7,16 +7,16 @@ use crate::error::{Error, Result};
 /// Values as the caller holds them. Selection arithmetic converts to f32 or better.
 #[derive(Debug, Clone, Copy)]
 pub enum Values<'a> {
-    /// 32-bit floats.
+    /// IEEE single precision, used as it is.
     F32(&'a [f32]),
-    /// IEEE half precision.
+    /// IEEE half precision (5 exponent bits), widened to f32 when a row is read.
     F16(&'a [f16]),
-    /// Brain floats.
+    /// Brain floating point (8 exponent bits), widened to f32 when a row is read.
     Bf16(&'a [bf16]),
 }
 
 impl Values<'_> {
-    /// Number of values.
+    /// The number of values in the buffer, gaps between strided rows included.
     pub fn len(&self) -> usize {
         match self {
             Self::F32(v) => v.len(),
@@ -25,7 +25,7 @@ impl Values<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Whether the buffer holds no value.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -40,7 +40,7 @@ impl Values<'_> {
     }
 }
 
-/// A borrowed matrix whose rows are `stride` values apart.
+/// A borrowed matrix of `rows x cols` values whose rows start `stride` values apart.
 #[derive(Debug, Clone, Copy)]
 pub struct Matrix<'a> {
     values: Values<'a>,
@@ -50,7 +50,7 @@ pub struct Matrix<'a> {
 }
 
 impl<'a> Matrix<'a> {
-    /// A contiguous row-major matrix.
+    /// A contiguous row-major matrix. An error if `values` is shorter than `rows * cols`.
     pub fn new(values: Values<'a>, rows: usize, cols: usize) -> Result<Self> {
         Self::strided(values, rows, cols, cols)
     }
@@ -66,7 +66,7 @@ impl<'a> Matrix<'a> {
         Self::new(Values::F32(values), rows, cols)
     }
 
-    /// Rows of `cols` values whose starts are `stride >= cols` values apart.
+    /// Rows of `cols` values whose starts are `stride >= cols` values apart: a slice of a wider tensor.
     pub fn strided(values: Values<'a>, rows: usize, cols: usize, stride: usize) -> Result<Self> {
         let needed = match rows {
             0 => Some(0),
@@ -79,12 +79,12 @@ impl<'a> Matrix<'a> {
         Ok(Self { values, rows, cols, stride })
     }
 
-    /// Number of rows.
+    /// The number of rows, for most signals one per token.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// The number of columns: the feature width, or 1 for a vector.
     pub fn cols(&self) -> usize {
         self.cols
     }
@@ -95,7 +95,7 @@ impl<'a> Matrix<'a> {
     }
 }
 
-/// Some rows of a matrix, in an order of their own: one group's share of a signal.
+/// Some rows of a matrix in an order of their own, without copying: one group's part of a signal.
 #[derive(Debug, Clone, Copy)]
 pub struct Rows<'a> {
     matrix: Matrix<'a>,
@@ -103,7 +103,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// All rows.
+    /// Every row of the matrix, in its own order.
     pub fn all(matrix: Matrix<'a>) -> Self {
         Self { matrix, index: None }
     }
@@ -113,27 +113,27 @@ impl<'a> Rows<'a> {
         Self { matrix, index: Some(index) }
     }
 
-    /// Number of rows.
+    /// The number of rows in this view, not in the matrix.
     pub fn len(&self) -> usize {
         self.index.map_or(self.matrix.rows, <[usize]>::len)
     }
 
-    /// Whether there are none.
+    /// Whether the view has no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Number of columns.
+    /// The number of columns, that of the matrix.
     pub fn cols(&self) -> usize {
         self.matrix.cols
     }
 
-    /// Copies row `row` into `out` as f32.
+    /// Copies row `row` of the view into `out` as f32. `out` has [`Rows::cols`] entries.
     pub fn copy_row(&self, row: usize, out: &mut [f32]) {
         self.matrix.copy_row(self.index.map_or(row, |index| index[row]), out);
     }
 
-    /// An owned f32 copy.
+    /// An owned, contiguous f32 copy of the rows.
     pub fn to_dense(&self) -> Dense {
         let mut dense = Dense::zeros(self.len(), self.cols());
         for row in 0..self.len() {
@@ -152,7 +152,7 @@ pub struct Dense {
 }
 
 impl Dense {
-    /// From rows of `cols` values one after another. An error if the last row is not whole.
+    /// Takes rows of `cols` values, one after another. An error if the last row is incomplete.
     ///
     /// ```
     /// use mico_select::Dense;
@@ -173,37 +173,37 @@ impl Dense {
         })
     }
 
-    /// All zeros.
+    /// A matrix of zeros, to be filled row by row.
     pub fn zeros(rows: usize, cols: usize) -> Self {
         Self { values: vec![0.0; rows * cols], rows, cols }
     }
 
-    /// Number of rows.
+    /// The number of rows; 0 if `cols` is 0.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// The number of columns, the same for every row.
     pub fn cols(&self) -> usize {
         self.cols
     }
 
-    /// All values, row after row.
+    /// All values, row-major.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// One row.
+    /// The `cols` values of row `row`; panics beyond the last row.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.cols..(row + 1) * self.cols]
     }
 
-    /// One row, mutable.
+    /// The `cols` values of row `row`, to be written; panics beyond the last row.
     pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
         &mut self.values[row * self.cols..(row + 1) * self.cols]
     }
 
-    /// All rows, borrowed.
+    /// A borrowed view of the whole matrix, as [`Inputs`](crate::Inputs) takes it.
     pub fn matrix(&self) -> Matrix<'_> {
         let Self { rows, cols, .. } = *self;
         Matrix { values: Values::F32(&self.values), rows, cols, stride: cols }

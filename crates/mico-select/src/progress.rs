@@ -1,22 +1,22 @@
-//! Reporting how far a selection has come, for callers that show it.
+//! Progress callbacks of a selection, for callers that show a progress bar.
 
 use std::fmt;
 
-/// A piece of work that is done.
+/// A finished piece of work, as a number of tokens since the last report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Done {
-    /// So many more tokens have been compared with all others.
+    /// This many more tokens have had their similarities with all others computed.
     Compared(usize),
-    /// So many more tokens have been picked.
+    /// This many more tokens have been picked.
     Picked(usize),
 }
 
-/// A callback that hears of finished work, from whichever thread finished it.
+/// A callback for finished work, called on whichever thread finished it; the default calls nothing.
 #[derive(Clone, Copy, Default)]
 pub struct Progress<'a>(Option<&'a (dyn Fn(Done) + Sync)>);
 
 impl<'a> Progress<'a> {
-    /// Calls `f` as work gets done.
+    /// Calls `f` once for each finished piece of work.
     pub fn new(f: &'a (dyn Fn(Done) + Sync)) -> Self {
         Self(Some(f))
     }

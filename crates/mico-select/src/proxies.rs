@@ -1,8 +1,8 @@
-//! The three factors of a source weight, and their substitutes from the ablations.
+//! The three factors of a token's source weight, and their substitutes from the paper's ablations.
 //!
 //! `W_v = H_v R_v P_v`: information amount, representation reliability, task relevance. Each is
-//! an independent choice; where the paper leaves the formula of a substitute open, the variant
-//! taken is written at its name.
+//! chosen independently; where the paper leaves the formula of a substitute open, the documentation
+//! of the variant states the one used.
 
 use crate::error::{Error, Result};
 use crate::inputs::same_width;
@@ -10,62 +10,62 @@ use crate::matrix::{Rows, dot, norm};
 use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
 
-/// Information amount `H`.
+/// Information amount `H`: how much a token's own feature vector carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Information {
-    /// `‖x_v‖₂`.
+    /// The Euclidean norm `‖x_v‖₂`.
     #[default]
     Norm,
     /// Entropy of `softmax(x_v)` over channels, divided by `ln d`.
     Entropy,
     /// Entropy of `x_v² / ‖x_v‖²` over channels, divided by `ln d`.
     EnergyEntropy,
-    /// 1.
+    /// No such factor: 1 for every token.
     One,
 }
 
-/// Representation reliability `R`.
+/// Representation reliability `R`: how much the vision encoder relies on a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
-    /// The attention if it was given, else 1.
+    /// The `reliability` signal if it was given, else 1.
     #[default]
     IfGiven,
-    /// The vision encoder's CLS (or pooled) attention.
+    /// The vision encoder's CLS (or pooled) attention; an error if it was not given.
     Attention,
-    /// `[cos(x_v, mean x)]₊`, similarity to the pooled global token.
+    /// `[cos(x_v, mean x)]₊`, the similarity to the mean of all features.
     GlobalSimilarity,
-    /// 1.
+    /// No such factor: 1 for every token.
     One,
 }
 
-/// Task relevance `P`.
+/// Task relevance `P`: how much the question attends to a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Relevance {
-    /// The attention if it was given, else 1.
+    /// The `relevance` signal if it was given, else 1.
     #[default]
     IfGiven,
     /// Text-to-visual attention averaged over the text queries: `relevance`, or the mean of the
     /// rows of `text_attention`.
     Attention,
-    /// The last row of `text_attention`.
+    /// The last row of `text_attention`: the attention of the last prompt token.
     LastToken,
     /// `s_v = [mean_t cos(x_v, t)]₊` over the text tokens, `x` being `projected` if given, else
     /// `features`.
     TextSimilarity,
     /// `1 − mean_t cos(x_v, t)`.
     InverseTextSimilarity,
-    /// 1.
+    /// No such factor: 1 for every token.
     One,
 }
 
-/// A choice of the three factors.
+/// The choice of the three factors of a source weight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Proxies {
-    /// Information amount.
+    /// How the information amount `H` is measured.
     pub information: Information,
-    /// Representation reliability.
+    /// How the representation reliability `R` is measured.
     pub reliability: Reliability,
-    /// Task relevance.
+    /// How the task relevance `P` is measured.
     pub relevance: Relevance,
 }
 
@@ -110,7 +110,7 @@ impl Proxies {
         Ok(read)
     }
 
-    /// The source weights of one group, given the lengths of its features.
+    /// The source weights of one group, given the Euclidean norms of its features.
     pub(crate) fn weights(
         &self,
         tokens: &Tokens<'_>,
@@ -186,7 +186,7 @@ pub(crate) fn similarity_to_mean(features: &Rows<'_>) -> Vec<f64> {
     cosines_to(features, &mean).into_iter().map(|c| c.max(0.0)).collect()
 }
 
-/// Euclidean lengths of the rows.
+/// The Euclidean norm of every row.
 pub(crate) fn norms(features: &Rows<'_>) -> Vec<f64> {
     let mut row = vec![0.0; features.cols()];
     (0..features.len())

@@ -1,4 +1,5 @@
-//! Orders with one rule for ties: larger score first, then lower index.
+//! Ranking by score with one rule for ties, so that results are reproducible: larger score first, then
+//! lower index.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! The greedy as the paper prints it, for checking and for measuring the lazy one against.
+//! The dense greedy as the paper prints it: the reference the lazy greedy is tested and timed against.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use crate::matrix::Rows;
 use crate::rank::best;
 use crate::selection::Selection;
 
-/// Columns a thread takes at a time.
+/// Candidates per rayon task, so that a task outweighs its scheduling.
 const GRAIN: usize = 32;
 
 /// Evaluates every candidate at every step, on the same kernel and with the same sums as the

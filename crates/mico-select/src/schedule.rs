@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::groups::{Remainder, split_budget};
 use crate::rank::round_ratio;
 
-/// Stage-1 pool as a multiple of the budget, unless overridden.
+/// The default size of the Stage-1 pool, as a multiple of the budget.
 pub const DEFAULT_POOL: usize = 2;
 
 /// How many visual tokens to keep.
@@ -22,7 +22,7 @@ pub const DEFAULT_POOL: usize = 2;
 pub enum Budget {
     /// The layer-average number of tokens `T`, per image, or per frame of a video.
     Tokens(usize),
-    /// The same as a share of `N0`, in `(0, 1]`.
+    /// The same as a fraction of the unpruned count `N0`, in `(0, 1]`.
     Share(f64),
 }
 
@@ -52,18 +52,18 @@ impl Budget {
 /// Which Stage-1 count the refinement count is computed from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PoolBasis {
-    /// The survivors there really are.
+    /// The number of tokens Stage 1 really leaves, after splitting and clipping.
     Realized,
-    /// `nT`, whatever groups and clipping made of it.
+    /// The number asked for, `nT`, before it is split over groups and clipped.
     Nominal,
 }
 
 /// What happens when no count in `[1, N1]` meets the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutOfRange {
-    /// The nearest count is taken.
+    /// The nearest count in the range is used, so the budget is missed slightly.
     Clip,
-    /// The request is refused.
+    /// The request fails with [`Error::Schedule`].
     Refuse,
 }
 
@@ -71,35 +71,35 @@ pub enum OutOfRange {
 /// [`Policy::nominal`]; what else differs is set afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policy {
-    /// Decoder blocks `L`.
+    /// The number of decoder blocks `L`.
     pub layers: usize,
-    /// Refinement block `K`, counted from 1; Stage 2 comes right after it.
+    /// Refinement block `K`, counted from 1; Stage 2 prunes on its output.
     pub refine_layer: usize,
-    /// Basis of `R`.
+    /// Which Stage-1 count `R` is computed from.
     pub basis: PoolBasis,
-    /// Leftover of the split over groups.
+    /// What happens to tokens left over when the pool is divided among groups.
     pub remainder: Remainder,
-    /// Infeasible budgets.
+    /// What happens when the budget cannot be met.
     pub out_of_range: OutOfRange,
 }
 
-/// The exact counts of one request.
+/// The exact token counts of one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
     /// Visual tokens before pruning, `N0`.
     pub visual_tokens: usize,
-    /// Stage-1 survivors of each group; their sum is `N1`.
+    /// Tokens of each group that Stage 1 keeps; their sum is `N1`.
     pub pool: Vec<usize>,
-    /// Stage-2 survivors `R`.
+    /// Tokens that Stage 2 keeps, `R`, over all groups.
     pub keep: usize,
-    /// Decoder blocks `L`.
+    /// The number of decoder blocks `L`.
     pub layers: usize,
-    /// Blocks that run on the pool, `K`.
+    /// The number of decoder blocks that run on the Stage-1 pool, `K`.
     pub refine_layer: usize,
 }
 
 impl Schedule {
-    /// Stage-1 survivors `N1`.
+    /// The number of tokens Stage 1 keeps over all groups, `N1`.
     pub fn pooled(&self) -> usize {
         self.pool.iter().sum()
     }
@@ -113,8 +113,8 @@ impl Schedule {
 }
 
 impl Policy {
-    /// The refinement count follows from the Stage-1 survivors there really are; what groups leave over
-    /// is not spent, and budgets that cannot be met are clipped.
+    /// The refinement count follows from the Stage-1 count that is really kept; tokens left over by the
+    /// split over groups are not used, and budgets that cannot be met are clipped.
     pub const fn realized(layers: usize, refine_layer: usize) -> Self {
         Self {
             layers,
@@ -125,7 +125,7 @@ impl Policy {
         }
     }
 
-    /// The same, but the refinement count follows from the pool that was asked for.
+    /// Like [`Policy::realized`], but the refinement count follows from the pool that was asked for.
     pub const fn nominal(layers: usize, refine_layer: usize) -> Self {
         Self { basis: PoolBasis::Nominal, ..Self::realized(layers, refine_layer) }
     }

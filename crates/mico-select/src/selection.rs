@@ -1,10 +1,10 @@
-//! What a selector answers.
+//! The result of a selection: kept tokens, merges and replacements. Open it to apply a selection.
 
 use serde::Serialize;
 
 use crate::matrix::{Dense, Rows};
 
-/// Which tokens stay, in which order they were picked, and what went into them.
+/// Which tokens stay, the order in which they were picked, and how others were merged into them.
 ///
 /// Made by [`Selection::keeping`] or [`Selection::from_order`]; the fields that differ are set afterwards.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -12,19 +12,19 @@ use crate::matrix::{Dense, Rows};
 pub struct Selection {
     /// Every position that carries a token afterwards, ascending.
     pub kept: Vec<usize>,
-    /// The same positions in the order the method picked them.
+    /// The same positions in the order in which the method picked them.
     pub order: Vec<usize>,
-    /// What each pick added to the objective; empty for methods that only rank.
+    /// The marginal gain of each pick; empty for methods that only rank by score.
     pub gains: Vec<f64>,
     /// The method's own value of the kept set, if it has one.
     pub objective: Option<f64>,
-    /// Tokens that took others in.
+    /// Kept tokens into which others were merged, at most one entry per token.
     pub merges: Vec<Merge>,
     /// Positions that carry another token's vector afterwards.
     pub replaced: Vec<Replacement>,
-    /// The kept positions in the order in which their tokens stand afterwards; empty if ascending.
+    /// The kept positions in their order in the pruned sequence; empty if that is ascending.
     pub sequence: Vec<usize>,
-    /// Time spent.
+    /// Time spent on the selection.
     pub seconds: Seconds,
 }
 
@@ -32,31 +32,31 @@ pub struct Selection {
 /// `x_target <- own * x_target + Σ_s share_s * x_s`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Merge {
-    /// The kept token.
+    /// The position of the kept token.
     pub target: usize,
-    /// Its own coefficient.
+    /// The coefficient of the kept token's own vector.
     pub own: f64,
-    /// The tokens that went into it, ascending.
+    /// The positions of the tokens merged into it, ascending.
     pub sources: Vec<usize>,
-    /// Their coefficients.
+    /// The coefficients of the sources, in their order.
     pub shares: Vec<f64>,
 }
 
 /// A position that carries another token's vector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Replacement {
-    /// The kept position.
+    /// The kept position whose vector is replaced.
     pub position: usize,
-    /// The token whose vector it carries.
+    /// The token whose vector goes there.
     pub token: usize,
 }
 
 /// Seconds spent, summed over groups.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Seconds {
-    /// On similarities.
+    /// Computing similarities, in seconds.
     pub kernel: f64,
-    /// On everything else.
+    /// All other work of the selection, in seconds.
     pub select: f64,
 }
 
@@ -117,7 +117,7 @@ impl Selection {
         out
     }
 
-    /// The kept positions in the order in which their tokens stand afterwards.
+    /// The kept positions in their order in the pruned sequence.
     ///
     /// ```
     /// use mico_select::Selection;
@@ -130,14 +130,14 @@ impl Selection {
         if self.sequence.is_empty() { &self.kept } else { &self.sequence }
     }
 
-    /// The same selection among other tokens: index `i` is token `members[i]` there.
+    /// The same selection in another numbering: local index `i` becomes token `members[i]`.
     pub fn among(self, members: &[usize]) -> Self {
         let mut whole = Self::default();
         whole.absorb(self, members);
         whole.finish()
     }
 
-    /// Takes in the selection of a group that is already one among all tokens.
+    /// Appends the selection of a further group, numbered among all tokens.
     pub fn join(&mut self, group: Self) {
         if !(self.sequence.is_empty() && group.sequence.is_empty()) {
             let mut sequence = self.in_sequence().to_vec();
@@ -157,7 +157,7 @@ impl Selection {
         self.seconds.select += group.seconds.select;
     }
 
-    /// Takes in the selection of one group, whose local index `i` is token `members[i]`.
+    /// Appends the selection of one group, whose local index `i` is token `members[i]`.
     pub(crate) fn absorb(&mut self, mut group: Self, members: &[usize]) {
         let global = |local: &mut Vec<usize>| local.iter_mut().for_each(|i| *i = members[*i]);
         global(&mut group.kept);
@@ -174,7 +174,7 @@ impl Selection {
         self.join(group);
     }
 
-    /// Restores ascending order after groups were taken in.
+    /// Restores ascending order after groups were appended.
     pub fn finish(mut self) -> Self {
         self.kept.sort_unstable();
         self.merges.sort_unstable_by_key(|merge| merge.target);

@@ -1,4 +1,4 @@
-//! The one trait behind every method, and the request that runs it over groups.
+//! The `Selector` trait that every selection rule implements, and `select`, which runs one over groups.
 
 use crate::error::{Error, Result};
 use crate::groups::{
@@ -11,23 +11,23 @@ use crate::signal::SignalSet;
 use crate::tokens::Tokens;
 use mico_util::SplitMix64;
 
-/// Working memory unless the caller says otherwise.
+/// The default limit of working memory: 512 MiB.
 pub const DEFAULT_MEMORY: usize = 512 << 20;
 
-/// A rule that keeps some visual tokens.
+/// A selection rule: keeps some of the visual tokens, from signals alone.
 pub trait Selector: Send + Sync {
-    /// The name on the command line.
+    /// The method's name on the command line and in records.
     fn name(&self) -> &'static str;
 
     /// Which of the signals that are `present` the method will read; an error if one is missing.
     fn reads(&self, present: SignalSet) -> Result<SignalSet>;
 
-    /// Which of them must not hold negative values.
+    /// Which of the signals must not hold negative values; checked before the rule runs.
     fn nonnegative(&self) -> SignalSet {
         SignalSet::default()
     }
 
-    /// A value per token that the method computes over all groups together.
+    /// A value per token that the rule needs over all groups together; `None` if it needs none.
     fn prepare(&self, _inputs: &Inputs<'_>, _n: usize) -> Result<Option<Vec<f64>>> {
         Ok(None)
     }
@@ -40,34 +40,34 @@ pub trait Selector: Send + Sync {
         context: &Context<'_>,
     ) -> Result<Selection>;
 
-    /// Keeps every token of one group.
+    /// Keeps every token of one group. Override it if the order of the picks is meaningful then too.
     fn select_all(&self, tokens: &Tokens<'_>, _context: &Context<'_>) -> Result<Selection> {
         Ok(Selection::everything(tokens.len()))
     }
 }
 
-/// What a method may use while it selects from one group.
+/// The resources of a selection from one group.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// Working memory in bytes.
+    /// The limit of working memory for this group, in bytes.
     pub memory: usize,
-    /// Seed of this group's random choices.
+    /// Seed of the group's random choices.
     pub seed: u64,
-    /// Told about picks.
+    /// Callback for compared and picked tokens.
     pub progress: Progress<'a>,
 }
 
-/// How to run a selector. Start from the default and say what differs.
+/// How to run a selector. Start from the default and set what differs.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct Options<'a> {
-    /// Working memory in bytes, beside the inputs, over all groups together.
+    /// The limit of working memory for all groups together, in bytes, inputs not counted.
     pub memory: usize,
-    /// Seed of random choices.
+    /// Seed of random choices; groups derive their own from it.
     pub seed: u64,
-    /// Where the part of the budget goes that groups do not divide.
+    /// What happens to the part of the budget that the groups do not divide evenly.
     pub remainder: Remainder,
-    /// Told about picks.
+    /// Callback for compared and picked tokens.
     pub progress: Progress<'a>,
 }
 
@@ -83,28 +83,28 @@ impl Default for Options<'_> {
 }
 
 impl<'a> Options<'a> {
-    /// The same with this much working memory, in bytes.
+    /// Sets the limit of working memory, in bytes.
     pub fn with_memory(self, memory: usize) -> Self {
         Self { memory, ..self }
     }
 
-    /// The same with another seed.
+    /// Sets the seed of random choices.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// The same with another use of what groups leave over.
+    /// Sets what happens to the tokens left over when the budget is divided among groups.
     pub fn with_remainder(self, remainder: Remainder) -> Self {
         Self { remainder, ..self }
     }
 
-    /// The same, telling somebody about picks.
+    /// Sets the progress callback.
     pub fn with_progress(self, progress: Progress<'a>) -> Self {
         Self { progress, ..self }
     }
 }
 
-/// Keeps `budget` of the visual tokens, group by group if there are groups.
+/// Keeps `budget` of the visual tokens, group by group if groups were given.
 ///
 /// Runs on the current rayon thread pool; the answer does not depend on its size.
 ///

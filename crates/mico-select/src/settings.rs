@@ -1,4 +1,4 @@
-//! Reading a method's `key=value` settings.
+//! Parsing of a method's `key=value` settings, with errors that list what is accepted.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result};
 
-/// The settings given for one method. Each read declares a known key; what nobody read is an error.
+/// The settings given for one method. Reading a key declares it known; a key nobody read is an error.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
     given: BTreeMap<String, String>,
@@ -15,12 +15,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// From key-value pairs. A key given twice keeps its last value.
+    /// Takes key-value pairs. A key given twice keeps its last value.
     pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
         Self { given: pairs.into_iter().collect(), known: Vec::new() }
     }
 
-    /// A real number.
+    /// Reads a real number within `accepted`, or `default` if the key was not given.
     pub fn float(
         &mut self,
         key: &'static str,
@@ -30,7 +30,7 @@ impl Settings {
         Ok(self.number(key, accepted)?.unwrap_or(default))
     }
 
-    /// A whole number.
+    /// Reads a whole number within `accepted`, or `default` if the key was not given.
     pub fn count(
         &mut self,
         key: &'static str,
@@ -40,7 +40,7 @@ impl Settings {
         Ok(self.number(key, accepted)?.unwrap_or(default))
     }
 
-    /// A number, or nothing if the key was not given.
+    /// Reads a number within `accepted`, or `None` if the key was not given.
     pub fn number<T>(&mut self, key: &'static str, accepted: RangeInclusive<T>) -> Result<Option<T>>
     where
         T: FromStr + PartialOrd + Display,
@@ -56,7 +56,7 @@ impl Settings {
         }
     }
 
-    /// One of several words; the first is the default.
+    /// Reads one of several words; the first is the default.
     pub fn choice<T: Copy>(&mut self, key: &'static str, options: &[(&str, T)]) -> Result<T> {
         self.known.push(key);
         let value = match self.given.remove(key) {
@@ -70,7 +70,7 @@ impl Settings {
         })
     }
 
-    /// Refuses what was given and never read.
+    /// Fails on a key that was given and never read. Called once all settings have been read.
     pub fn finish(self, method: &str) -> Result<()> {
         match self.given.into_keys().next() {
             None => Ok(()),

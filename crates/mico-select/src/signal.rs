@@ -11,44 +11,44 @@ use crate::error::{Error, Result};
 #[repr(usize)]
 #[non_exhaustive]
 pub enum Signal {
-    /// `[N,d]` visual features, in the space the method works in.
+    /// `[N,d]` visual features the method compares; the pruner's feature space says which.
     Features,
-    /// `[N]` explicit source weights.
+    /// `[N]` source weights given explicitly, in place of the product of the three factors.
     Weights,
-    /// `[N]` CLS (or pooled) attention, head-averaged.
+    /// `[N]` attention of the CLS token (or the pooled query) to each patch, averaged over heads.
     Reliability,
-    /// `[N]` text-to-visual attention, averaged over queries and heads.
+    /// `[N]` text-to-visual attention, averaged over text queries and heads.
     Relevance,
-    /// `[N,e]` features after the projector.
+    /// `[N,e]` visual features after the projector: the decoder's input embeddings.
     Projected,
-    /// `[m,e]` word embeddings of the question.
+    /// `[m,e]` input embeddings of the question's text tokens.
     Text,
-    /// `[N,k]` attention keys.
+    /// `[N,k]` attention keys of the visual tokens, heads concatenated.
     Keys,
-    /// `[m,k]` attention keys of the text tokens.
+    /// `[m,k]` attention keys of the text tokens, in the space of `keys`.
     TextKeys,
-    /// `[N]` attention of an early vision block.
+    /// `[N]` CLS attention of an early vision block (VScan's local scores).
     ReliabilityShallow,
-    /// `[N,c]` image side of a CLIP space.
+    /// `[N,c]` patch features projected into CLIP's joint image-text space.
     ClipImage,
-    /// `[m,c]` text side of a CLIP space.
+    /// `[m,c]` text features in CLIP's joint image-text space.
     ClipText,
-    /// `[m,N]` text-to-visual attention rows, head-averaged.
+    /// `[m,N]` text-to-visual attention, one head-averaged row per text query.
     TextAttention,
-    /// `[N]` tokens that may not be chosen: those above 0.
+    /// `[N]` mask of tokens to be chosen last (padding): those with a value above 0.
     Excluded,
 }
 
 /// How a signal's axes relate to the `N` visual tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Axes {
-    /// `[N]`
+    /// `[N]`: one value per visual token.
     Vector,
-    /// `[N,*]`
+    /// `[N,*]`: one row per visual token.
     TokenRows,
-    /// `[m,*]`
+    /// `[m,*]`: one row per text token.
     TextRows,
-    /// `[m,N]`
+    /// `[m,N]`: one row per text token, one column per visual token.
     TokenColumns,
 }
 
@@ -70,7 +70,7 @@ impl Signal {
         Self::Excluded,
     ];
 
-    /// The name used in files and messages.
+    /// The name used in tensor files, settings and error messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Features => "features",
@@ -119,7 +119,7 @@ impl fmt::Display for Signal {
     }
 }
 
-/// A set of signals.
+/// A set of signals, held as a bit mask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SignalSet(u16);
 
@@ -139,17 +139,17 @@ impl SignalSet {
         Self(self.0 | 1 << signal as usize)
     }
 
-    /// The set of what is in either.
+    /// The signals that are in either set.
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// Whether there is nothing in it.
+    /// Whether the set has no signal.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// The members.
+    /// The signals in the set, in the order of [`Signal::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Signal> {
         Signal::ALL.into_iter().filter(move |&t| self.has(t))
     }

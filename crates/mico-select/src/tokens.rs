@@ -1,4 +1,4 @@
-//! One group's share of a request's signals.
+//! One group's view of a request's signals, as a selector reads them.
 
 use crate::error::{Error, Result};
 use crate::inputs::Inputs;
@@ -27,12 +27,12 @@ impl<'a> Tokens<'a> {
         Self { inputs, index: Some(index), n: index.len(), shared }
     }
 
-    /// Number of tokens in the group.
+    /// The number of tokens in the group, at least 1.
     pub fn len(&self) -> usize {
         self.n
     }
 
-    /// Whether the group is empty (it never is).
+    /// Whether the group has no token; groups passed to a selector always have one.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
@@ -42,7 +42,7 @@ impl<'a> Tokens<'a> {
         self.inputs.get(signal).is_some()
     }
 
-    /// A signal with one row per visual token, or a text signal whole.
+    /// A signal as rows: the group's rows of a visual signal, all rows of a text signal.
     pub fn rows(&self, signal: Signal) -> Result<Rows<'a>> {
         let matrix = self.matrix(signal)?;
         Ok(match (signal.axes(), self.index) {
@@ -51,7 +51,7 @@ impl<'a> Tokens<'a> {
         })
     }
 
-    /// A vector signal.
+    /// A signal with one value per token, as f64 in the group's order.
     pub fn vector(&self, signal: Signal) -> Result<Vec<f64>> {
         let rows = self.rows(signal)?;
         let mut value = [0.0];
@@ -63,7 +63,7 @@ impl<'a> Tokens<'a> {
             .collect())
     }
 
-    /// The text-to-visual attention rows, `[m, n]`.
+    /// The text-to-visual attention `[m, n]`: one row per text query, the group's tokens as columns.
     pub fn text_attention(&self) -> Result<Dense> {
         let matrix = self.matrix(Signal::TextAttention)?;
         let mut whole = vec![0.0; matrix.cols()];
@@ -79,7 +79,8 @@ impl<'a> Tokens<'a> {
         Ok(dense)
     }
 
-    /// The signal a method prepared over all groups together, one value per token.
+    /// The group's part of what [`Selector::prepare`](crate::Selector::prepare) computed over all
+    /// groups; `None` if the method prepares nothing.
     pub fn shared(&self) -> Option<Vec<f64>> {
         let shared = self.shared?;
         Some(match self.index {

@@ -1,4 +1,4 @@
-//! The visual layout: what every visual token of one image is and shows.
+//! The visual layout: for every visual token of an image, its group and the region it shows.
 //!
 //! This is the one value from which placeholder counts, positions, group budgets, cache lengths,
 //! token usage and overlays derive. A layout lists the tokens in the model's own unpruned sequence
@@ -9,16 +9,16 @@
 
 use crate::pixels::Size;
 
-/// A rectangle of the source image (of a video: the token's own frame) in pixels; the right and bottom borders are exclusive.
+/// A rectangle of the source image (of a video: the token's own frame) in pixels, end-exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Region {
-    /// Left border.
+    /// Left border, in pixels from the left edge; inclusive.
     pub x0: f32,
-    /// Top border.
+    /// Top border, in pixels from the upper edge; inclusive.
     pub y0: f32,
-    /// Right border.
+    /// Right border, in pixels from the left edge; exclusive.
     pub x1: f32,
-    /// Bottom border.
+    /// Bottom border, in pixels from the upper edge; exclusive.
     pub y1: f32,
 }
 
@@ -26,36 +26,36 @@ impl Region {
     /// The region of a token that shows nothing of the image.
     pub const EMPTY: Self = Self { x0: 0.0, y0: 0.0, x1: 0.0, y1: 0.0 };
 
-    /// Whether the region has no area.
+    /// Whether the region has no area, as for padding and inserted tokens.
     pub fn is_empty(&self) -> bool {
         !(self.x1 > self.x0 && self.y1 > self.y0)
     }
 }
 
-/// What a group of tokens is in its image.
+/// The role of a group of tokens in its image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupKind {
-    /// The whole image in one view.
+    /// The whole image in one view (LLaVA's base view, Qwen's only one).
     Whole,
-    /// The crop in this row and column of the tiling.
+    /// A crop of a tiling whose crops are stitched into one grid (LLaVA-NeXT).
     Crop {
-        /// Row of the tiling.
+        /// The crop's row in the tiling, counted from 0.
         row: usize,
-        /// Column of the tiling.
+        /// The crop's column in the tiling, counted from 0.
         column: usize,
     },
-    /// The tile in this row and column of a tiling that keeps no order across tiles.
+    /// A tile whose tokens stay together in the sequence (InternVL).
     Tile {
-        /// Row of the tiling.
+        /// The tile's row in the tiling, counted from 0.
         row: usize,
-        /// Column of the tiling.
+        /// The tile's column in the tiling, counted from 0.
         column: usize,
     },
-    /// The whole image once more, beside its tiles.
+    /// The whole image in one more tile, after the others (InternVL).
     Thumbnail,
-    /// A frame of a video.
+    /// A frame of a video (LLaVA-Video).
     Frame {
-        /// Its number among the frames the model sees.
+        /// The frame's number among those the model sees, counted from 0.
         index: usize,
     },
 }
@@ -66,22 +66,22 @@ pub enum GroupKind {
 /// and is the unit here: "patch" in this module always means what one visual token shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Group {
-    /// What the group is in its image.
+    /// The role of the group in its image.
     pub kind: GroupKind,
-    /// Rows of its grid of visual tokens.
+    /// Rows of the group's grid of visual tokens.
     pub rows: usize,
-    /// Columns of its grid of visual tokens.
+    /// Columns of the group's grid of visual tokens.
     pub columns: usize,
 }
 
 impl Group {
-    /// Patches in the grid, whether or not the model's packing keeps them all.
+    /// The number of patches in the grid, whether or not the model's packing keeps them all.
     pub fn patches(&self) -> usize {
         self.rows * self.columns
     }
 
-    /// The group's tokens in raster order, the group being number `index` of its layout; `region`
-    /// says what the token in a row and column shows.
+    /// The group's tokens in raster order; `index` is the group's number in its layout, and `region`
+    /// returns what the token in a row and column shows.
     pub(crate) fn tokens(
         &self,
         index: usize,
@@ -95,30 +95,30 @@ impl Group {
     }
 }
 
-/// A patch: its group and its index inside the group in raster order.
+/// A patch, identified by its group and its raster index inside the group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Patch {
-    /// Index of the group.
+    /// The group's index in the layout.
     pub group: usize,
     /// `row * columns + column` inside the group.
     pub local: usize,
 }
 
-/// One entry of the visual sequence.
+/// One token of the visual sequence.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VisualToken {
     /// The patch it comes from, `None` for a token the model inserts (a newline).
     pub patch: Option<Patch>,
-    /// What it shows of the image.
+    /// The region of the source image it shows, empty for an inserted token.
     pub region: Region,
 }
 
 impl VisualToken {
-    /// A token the model inserts between patches; it shows nothing.
+    /// A token the model inserts at the end of a row; it shows nothing of the image.
     pub const NEWLINE: Self = Self { patch: None, region: Region::EMPTY };
 }
 
-/// Tokens that contradict the groups they are said to belong to.
+/// Why tokens do not fit the groups they are said to belong to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LayoutError {
     /// A token names a patch its group does not have.
@@ -126,25 +126,25 @@ pub enum LayoutError {
         "token {token} names patch {local} of group {group}, which has {patches} patches (0 if there is no such group)"
     )]
     NoSuchPatch {
-        /// Position in the sequence.
+        /// The token's position in the sequence.
         token: usize,
-        /// The group it names.
+        /// The group index it names.
         group: usize,
-        /// The patch it names.
+        /// The patch index it names.
         local: usize,
-        /// Patches of that group.
+        /// The number of patches of that group, 0 if there is no such group.
         patches: usize,
     },
-    /// A patch occurs twice.
+    /// Two tokens name the same patch.
     #[error("patch {local} of group {group} occurs at both token {first} and token {second}")]
     Repeated {
-        /// The group.
+        /// The group index of the patch.
         group: usize,
-        /// The patch.
+        /// The patch's index inside the group.
         local: usize,
-        /// Where it occurs first.
+        /// The sequence position of its first token.
         first: usize,
-        /// Where it occurs again.
+        /// The sequence position of its second token.
         second: usize,
     },
 }
@@ -182,7 +182,7 @@ impl VisualLayout {
         Ok(layout)
     }
 
-    /// A layout whose tokens are known to be right; of a repeated patch the first place counts.
+    /// A layout from tokens that are known to be valid; of a repeated patch the first place counts.
     pub(crate) fn trusted(image: Size, groups: Vec<Group>, tokens: Vec<VisualToken>) -> Self {
         let mut places: Vec<Vec<Option<usize>>> =
             groups.iter().map(|group| vec![None; group.patches()]).collect();
@@ -195,27 +195,27 @@ impl VisualLayout {
         Self { image, groups, tokens, places }
     }
 
-    /// Size of the source image; of a video, that of its first frame.
+    /// Size of the source image; for a video, that of its first frame.
     pub fn image(&self) -> Size {
         self.image
     }
 
-    /// N0: the length of the unpruned visual sequence.
+    /// N0: the number of visual tokens in the unpruned sequence.
     pub fn len(&self) -> usize {
         self.tokens.len()
     }
 
-    /// Whether there is no token at all.
+    /// Whether the sequence has no token.
     pub fn is_empty(&self) -> bool {
         self.tokens.is_empty()
     }
 
-    /// The groups, the view of the whole image first where the family has one.
+    /// The groups; the view of the whole image is first in families that begin with one.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// The tokens in sequence order.
+    /// The tokens in the order of the unpruned sequence.
     pub fn tokens(&self) -> &[VisualToken] {
         &self.tokens
     }
@@ -225,17 +225,17 @@ impl VisualLayout {
         Some(self.tokens.get(token)?.patch?.group)
     }
 
-    /// What a token shows; empty beyond the sequence.
+    /// The region of the source image that a token shows; empty beyond the sequence.
     pub fn region(&self, token: usize) -> Region {
         self.tokens.get(token).map_or(Region::EMPTY, |token| token.region)
     }
 
-    /// Where a patch stands in the sequence; `None` if the packing leaves it out.
+    /// The sequence position of a patch; `None` if the packing leaves it out.
     pub fn index_of(&self, patch: Patch) -> Option<usize> {
         *self.places.get(patch.group)?.get(patch.local)?
     }
 
-    /// Number of tokens each group has in the sequence.
+    /// The number of tokens each group has in the sequence.
     pub fn group_sizes(&self) -> Vec<usize> {
         self.places.iter().map(|group| group.iter().flatten().count()).collect()
     }

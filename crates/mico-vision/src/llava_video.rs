@@ -1,4 +1,4 @@
-//! The processor of LLaVA-Video: every frame one square view, its patches pooled.
+//! The LLaVA-Video processor: every frame one square view, its patches average-pooled.
 //!
 //! A frame is resized to the tower's square whatever its aspect. The tower's patches are averaged
 //! in squares of `pool` by `pool`; an odd last row or column of patches is dropped, so that what it
@@ -16,22 +16,22 @@ use crate::processed::Processed;
 use crate::resample::{Canvas, ResizeBackend};
 use crate::view::View;
 
-/// Most frames of one video.
+/// The largest number of frames of one video.
 pub const MAX_FRAMES: usize = 1024;
 
-/// What the vision tower and the pooling behind it expect of a frame.
+/// The input size of the vision tower, and of the pooling after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameShape {
-    /// Side of a resized frame in pixels.
+    /// Side of a resized frame, in pixels.
     pub side: u32,
-    /// Side of a patch in pixels; what is left of a patch at the border is not seen.
+    /// Side of a patch, in pixels; an incomplete patch at the border is not seen.
     pub patch: u32,
-    /// Patches that a visual token averages along each side.
+    /// Patches per side that are averaged into one visual token.
     pub pool: u32,
 }
 
 impl FrameShape {
-    /// Side of a visual token in pixels.
+    /// Side of a visual token, in pixels.
     pub fn factor(&self) -> u32 {
         self.patch.saturating_mul(self.pool)
     }
@@ -62,17 +62,17 @@ impl FrameShape {
     }
 }
 
-/// What ends a row of a frame's tokens.
+/// Whether a token is inserted after each row of a frame's tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RowEnd {
-    /// Nothing: the paper's accounting, with which pruning works.
+    /// None: the paper's accounting, with which pruning works.
     #[default]
     None,
     /// A newline token, after every row of every frame: the checkpoint's native sequence.
     Newline,
 }
 
-/// The processor.
+/// The LLaVA-Video processor, made by [`LlavaVideo::new`] or [`LlavaVideo::from_config`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LlavaVideo {
     shape: FrameShape,
@@ -81,7 +81,7 @@ pub struct LlavaVideo {
 }
 
 impl LlavaVideo {
-    /// A processor for frames of `shape`.
+    /// A processor for frames of `shape`; an error if the shape has no whole token.
     pub fn new(
         shape: FrameShape,
         normalise: Normalise,
@@ -101,7 +101,7 @@ impl LlavaVideo {
         Self::new(shape, config.normalise, config.backend)
     }
 
-    /// Pixels `[frames, 3, side, side]` and layout of the frames a model is to see, in their order.
+    /// The pixels `[frames, 3, side, side]` and the token layout of the frames, in their order.
     ///
     /// ```
     /// use mico_vision::llava_video::{FrameShape, LlavaVideo, RowEnd};
@@ -127,8 +127,8 @@ impl LlavaVideo {
         Ok(Processed { pixels: self.normalise.apply(&pictures), shape, layout })
     }
 
-    /// The layout of frames of these sizes, without touching pixels: frame after frame, each in
-    /// raster order.
+    /// The layout of frames of these sizes, without pixels: frame after frame, each in raster
+    /// order.
     pub fn layout(&self, frames: &[Size], end: RowEnd) -> Result<VisualLayout, ParamError> {
         let Some(first) = frames.first().filter(|_| frames.len() <= MAX_FRAMES) else {
             let accepted = format!("1 to {MAX_FRAMES}");

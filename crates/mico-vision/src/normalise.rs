@@ -1,4 +1,4 @@
-//! Bytes to the numbers a vision tower reads.
+//! Rescaling and normalisation: from bytes to the values a vision tower takes.
 //!
 //! The order of operations is that of Hugging Face's numpy path, to the bit: the byte times the
 //! rescale factor in f64, rounded to f32; then, in f32, less the mean and divided by the deviation.
@@ -8,50 +8,50 @@ use rayon::prelude::*;
 use crate::param::ParamError;
 use crate::pixels::{CHANNELS, RgbImage};
 
-/// Mean of CLIP's training images.
+/// Per-channel mean of CLIP's training images, for values in [0, 1].
 pub const CLIP_MEAN: [f64; 3] = [0.481_454_66, 0.457_827_5, 0.408_210_73];
-/// Standard deviation of CLIP's training images.
+/// Per-channel standard deviation of CLIP's training images, for values in [0, 1].
 pub const CLIP_STD: [f64; 3] = [0.268_629_54, 0.261_302_58, 0.275_777_11];
-/// Mean of `ImageNet`'s training images.
+/// Per-channel mean of `ImageNet`'s training images, for values in [0, 1].
 pub const IMAGENET_MEAN: [f64; 3] = [0.485, 0.456, 0.406];
-/// Standard deviation of `ImageNet`'s training images.
+/// Per-channel standard deviation of `ImageNet`'s training images, for values in [0, 1].
 pub const IMAGENET_STD: [f64; 3] = [0.229, 0.224, 0.225];
-/// Mean and deviation that bring the unit interval to [-1, 1].
+/// Mean and standard deviation that map [0, 1] to [-1, 1].
 pub const HALF: [f64; 3] = [0.5; 3];
-/// Bytes to the unit interval.
+/// The rescale factor that maps bytes to [0, 1].
 pub const BYTE_SCALE: f64 = 1.0 / 255.0;
 
-/// Mean and standard deviation per channel.
+/// Mean and standard deviation of each channel, red, green, blue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Statistics {
-    /// Subtracted.
+    /// Subtracted from each channel.
     pub mean: [f64; 3],
-    /// Divided by.
+    /// Each channel is divided by it, after the subtraction.
     pub std: [f64; 3],
 }
 
 impl Statistics {
-    /// CLIP's.
+    /// CLIP's statistics, also those of Qwen2.5-VL.
     pub const CLIP: Self = Self { mean: CLIP_MEAN, std: CLIP_STD };
 
-    /// `ImageNet`'s.
+    /// `ImageNet`'s statistics, those of InternVL.
     pub const IMAGENET: Self = Self { mean: IMAGENET_MEAN, std: IMAGENET_STD };
 
-    /// One half for both: [-1, 1].
+    /// One half for both, which maps [0, 1] to [-1, 1] (`SigLIP`, Qwen3-VL).
     pub const HALF: Self = Self { mean: HALF, std: HALF };
 
-    /// The mean as a colour, cut off rather than rounded as the reference does.
+    /// The mean as a colour (for padding), truncated rather than rounded, as the reference does.
     pub fn mean_colour(&self) -> [u8; 3] {
         self.mean.map(|mean| (mean * 255.0) as u8)
     }
 }
 
-/// How bytes become numbers; either step may be left out.
+/// How bytes become values; either step may be left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Normalise {
-    /// Factor that brings bytes to the model's range.
+    /// Factor each byte is multiplied by; `None` leaves bytes as they are.
     pub rescale: Option<f64>,
-    /// Mean and deviation that are then normalised away.
+    /// Mean and standard deviation to normalise with; `None` skips the step.
     pub statistics: Option<Statistics>,
 }
 
@@ -66,7 +66,7 @@ impl Normalise {
     /// Bytes over 255, brought to [-1, 1].
     pub const HALF: Self = Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::HALF) };
 
-    /// Refuses numbers that would make pixels something else than numbers.
+    /// Refuses parameters that would make values infinite or NaN.
     pub fn check(&self) -> Result<(), ParamError> {
         if let Some(scale) = self.rescale.filter(|scale| !scale.is_finite()) {
             return Err(ParamError::new("rescale_factor", scale, "a finite number"));
@@ -83,7 +83,7 @@ impl Normalise {
         }
     }
 
-    /// What `byte` becomes in `channel`.
+    /// The value of `byte` in `channel`.
     fn value(&self, byte: u8, channel: usize) -> f32 {
         let value = self.rescale.map_or(f32::from(byte), |scale| (f64::from(byte) * scale) as f32);
         self.statistics.map_or(value, |Statistics { mean, std }| {
@@ -91,12 +91,12 @@ impl Normalise {
         })
     }
 
-    /// The value of every byte in every channel.
+    /// The value of every byte in every channel, as a lookup table.
     fn table(&self) -> [[f32; 256]; CHANNELS] {
         std::array::from_fn(|channel| std::array::from_fn(|byte| self.value(byte as u8, channel)))
     }
 
-    /// Several views of one size as `views x 3 x height x width` numbers.
+    /// The values `[views, 3, height, width]` of several views, which have one size.
     pub fn apply(&self, views: &[RgbImage]) -> Vec<f32> {
         let table = self.table();
         let area = views.first().map_or(0, |view| view.width() * view.height());

@@ -1,19 +1,19 @@
-//! Parameters of a processor that cannot be worked with, and limits every processor shares.
+//! The error of invalid processor parameters, and limits that every processor shares.
 
-/// Largest side of a view.
+/// The largest side of a view, in pixels.
 pub const MAX_VIEW_SIDE: u32 = 4096;
-/// Most numbers one image may become: 1 GiB of f32.
+/// The most values one image may become: 1 GiB of f32.
 pub const MAX_PIXEL_VALUES: u64 = 1 << 28;
 
-/// A processor parameter, or an image, that cannot be worked with.
+/// A processor parameter, or an image, that a processor refuses.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{parameter} is {found}: accepted is {accepted}")]
 pub struct ParamError {
-    /// The parameter at fault.
+    /// The name of the parameter at fault.
     pub parameter: &'static str,
-    /// Its value.
+    /// The value it has.
     pub found: String,
-    /// What would be accepted.
+    /// The values that are accepted.
     pub accepted: String,
 }
 

@@ -1,11 +1,11 @@
-//! The one image type of this crate: upright, 8-bit, RGB, never empty.
+//! The image type of this crate: upright, 8-bit RGB, never empty.
 
 use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
 
-/// Channels of an [`RgbImage`].
+/// Channels of an [`RgbImage`]: red, green, blue.
 pub(crate) const CHANNELS: usize = 3;
 
-/// Width and height in pixels.
+/// A width and a height in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Size {
     /// Pixels from left to right.
@@ -25,12 +25,12 @@ impl Size {
         Self::new(side, side)
     }
 
-    /// This size with sides of at least one pixel.
+    /// This size with each side at least one pixel.
     pub(crate) fn non_empty(self) -> Self {
         Self::new(self.width.max(1), self.height.max(1))
     }
 
-    /// Number of pixels.
+    /// The number of pixels, width times height.
     pub const fn area(self) -> u64 {
         self.width as u64 * self.height as u64
     }
@@ -42,21 +42,21 @@ impl std::fmt::Display for Size {
     }
 }
 
-/// Pixel data that does not fit the size it was given with.
+/// Pixel data whose length does not match the size given with it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "pixel data of {found} bytes does not fit a {size} RGB image: {expected} bytes (and at least one pixel) are needed"
 )]
 pub struct SizeError {
-    /// The size asked for.
+    /// The size the image was to have.
     pub size: Size,
-    /// Bytes given.
+    /// The number of bytes given.
     pub found: usize,
-    /// Bytes that size needs.
+    /// The number of bytes that size needs.
     pub expected: u64,
 }
 
-/// A PNG file could not be written.
+/// Why an image could not be encoded as PNG.
 #[derive(Debug, thiserror::Error)]
 #[error("a {size} image cannot be written as PNG: {reason}")]
 pub struct EncodeError {
@@ -87,39 +87,39 @@ impl RgbImage {
         Ok(Self { size, data })
     }
 
-    /// An image of one colour; a side of 0 is taken as 1.
+    /// An image of a single colour; a side of 0 is taken as 1.
     pub fn filled(size: Size, colour: [u8; 3]) -> Self {
         let size = size.non_empty();
         let pixels = size.width as usize * size.height as usize;
         Self { size, data: colour.repeat(pixels) }
     }
 
-    /// Width and height.
+    /// The width and height in pixels.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Pixels from left to right.
+    /// The width in pixels.
     pub fn width(&self) -> usize {
         self.size.width as usize
     }
 
-    /// Pixels from top to bottom.
+    /// The height in pixels.
     pub fn height(&self) -> usize {
         self.size.height as usize
     }
 
-    /// All bytes, RGB interleaved, rows from top to bottom.
+    /// The bytes of all pixels, RGB interleaved, rows from top to bottom.
     pub fn data(&self) -> &[u8] {
         &self.data
     }
 
-    /// All bytes, writable.
+    /// The bytes of all pixels for writing, in the order of [`RgbImage::data`].
     pub fn data_mut(&mut self) -> &mut [u8] {
         &mut self.data
     }
 
-    /// The bytes of one row; empty below the image.
+    /// The bytes of one row; empty for a row below the image.
     pub fn row(&self, y: usize) -> &[u8] {
         if y >= self.height() {
             return &[];
@@ -128,7 +128,7 @@ impl RgbImage {
         &self.data[y * stride..(y + 1) * stride]
     }
 
-    /// The colour at (x, y), `None` outside.
+    /// The RGB colour at (x, y), `None` outside the image.
     pub fn pixel(&self, x: usize, y: usize) -> Option<[u8; 3]> {
         let inside = x < self.width() && y < self.height();
         inside.then(|| {
@@ -137,7 +137,7 @@ impl RgbImage {
         })
     }
 
-    /// Sets the colour at (x, y); nothing happens outside.
+    /// Sets the RGB colour at (x, y); does nothing outside the image.
     pub fn put(&mut self, x: usize, y: usize, colour: [u8; 3]) {
         if x < self.width() && y < self.height() {
             let at = (y * self.width() + x) * CHANNELS;
@@ -145,7 +145,7 @@ impl RgbImage {
         }
     }
 
-    /// Copies `other` with its top left corner at (x, y), cut at this image's border.
+    /// Copies `other` with its top left corner at (x, y), clipped to this image.
     pub fn paste(&mut self, other: &Self, x: usize, y: usize) {
         let columns = other.width().min(self.width().saturating_sub(x)) * CHANNELS;
         let stride = self.width() * CHANNELS;

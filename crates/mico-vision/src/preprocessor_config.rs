@@ -1,10 +1,10 @@
-//! `preprocessor_config.json`: what a checkpoint says about its pixels.
+//! `preprocessor_config.json`: how a checkpoint's images are resized, cropped and normalised.
 //!
 //! Read are the flat file of every published version (`size` as a number, as `{"shortest_edge"}` or
 //! as `{"height", "width"}`), the newer `processor_config.json`, which holds the same fields under
-//! `image_processor`, and `video_preprocessor_config.json`, of which only what concerns a frame's
-//! pixels is of interest: which frames are taken, the caller decides. A field that is neither understood nor known to have no effect on
-//! pixels is an error: an ignored one would give other pixels than the model was trained on.
+//! `image_processor`, and `video_preprocessor_config.json`, of which only the fields about a frame's
+//! pixels are used: the caller chooses the frames. A field that is neither understood nor known to have
+//! no effect on pixels is an error: ignoring it would give other pixels than the model was trained on.
 
 mod defaults;
 mod demands;
@@ -20,12 +20,12 @@ use fields::{
     small_count, triple,
 };
 
-/// Pillow's number for bicubic resampling, the only one offered.
+/// Pillow's number for bicubic resampling, the only filter supported.
 const BICUBIC: u64 = 3;
 /// View side when a file names none: the default of both LLaVA processors.
 const DEFAULT_SIDE: u32 = 224;
 
-/// Fields that do not change an RGB image's pixels here.
+/// Fields that have no effect on the pixels of an RGB image here.
 const WITHOUT_EFFECT: [&str; 16] = [
     "aspect_ratio_setting",
     "auto_map",
@@ -45,7 +45,7 @@ const WITHOUT_EFFECT: [&str; 16] = [
     "video_processor_type",
 ];
 
-/// Fields that choose a video's frames, which the caller does here.
+/// Fields that choose a video's frames, which is left to the caller here.
 const FRAME_CHOICE: [&str; 8] = [
     "do_sample_frames",
     "fps",
@@ -57,34 +57,34 @@ const FRAME_CHOICE: [&str; 8] = [
     "video_metadata",
 ];
 
-/// A configuration file that cannot be followed.
+/// Why a preprocessor configuration was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// Not JSON.
+    /// The text is not JSON; the message is the parser's.
     #[error("preprocessor configuration is not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// JSON, but no object.
+    /// The text is JSON, but not an object.
     #[error("preprocessor configuration is {found}: accepted is an object")]
     NotAnObject {
-        /// What it is.
+        /// The JSON value found, shortened.
         found: String,
     },
-    /// A field with a value that cannot be followed.
+    /// A field has a value that is invalid or not supported.
     #[error("preprocessor configuration: field `{field}` is {found}: accepted is {accepted}")]
     Field {
-        /// The field at fault.
+        /// The name of the field at fault.
         field: String,
-        /// Its value.
+        /// The value of that field, shortened.
         found: String,
-        /// What would be accepted.
+        /// The values that are accepted.
         accepted: &'static str,
     },
-    /// A field this crate does not know.
+    /// A field this crate does not know, which may change pixels.
     #[error("preprocessor configuration: unknown field `{field}` (value {found})")]
     Unknown {
-        /// The field.
+        /// The name of the unknown field.
         field: String,
-        /// Its value.
+        /// The value of that field, shortened.
         found: String,
     },
 }
@@ -92,9 +92,9 @@ pub enum ConfigError {
 /// How an image is resized before the centre crop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Resize {
-    /// The short side becomes this long, the long side follows (rounded down).
+    /// The short side gets this length, the long side follows (rounded down).
     ShortestEdge(u32),
-    /// Exactly this size, whatever the aspect.
+    /// Exactly this size, whatever the aspect ratio.
     Exact(Size),
 }
 
@@ -117,63 +117,63 @@ impl Resize {
     }
 }
 
-/// Fewest and most pixels of a resized image, where a file states them.
+/// The range of a resized image's area in pixels, where a file states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PixelArea {
-    /// Fewest.
+    /// The smallest area, `None` if the file does not state it.
     pub min: Option<u64>,
-    /// Most.
+    /// The largest area, `None` if the file does not state it.
     pub max: Option<u64>,
 }
 
-/// Fewest and most tiles an image is cut into, where a file states them.
+/// The range of the number of tiles an image is cut into, where a file states it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TileCount {
-    /// Fewest.
+    /// The smallest number of tiles, `None` if the file does not state it.
     pub min: Option<u32>,
-    /// Most, a thumbnail not counted.
+    /// The largest number of tiles, thumbnail not counted; `None` if the file does not state it.
     pub max: Option<u32>,
 }
 
-/// The parts of a preprocessor configuration that decide pixels.
+/// The parts of a preprocessor configuration that affect pixels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreprocessorConfig {
-    /// Resize before the crop.
+    /// How an image is resized before the centre crop.
     pub resize: Resize,
-    /// Whether to resize at all.
+    /// Whether to resize at all; `true` if the file does not say.
     pub do_resize: bool,
     /// Centre crop, and size of a crop of a tiled image. A file that names none but resizes to an
     /// exact size crops nothing of it.
     pub crop: Size,
-    /// Whether to crop at all.
+    /// Whether to cut out the centre after resizing.
     pub do_center_crop: bool,
-    /// Whether the file asks for padding to a square first, where it says so.
+    /// Whether to pad to a square first; `None` if the file does not say.
     pub do_pad: Option<bool>,
-    /// Colour of padding: the mean, whether or not it is normalised away.
+    /// Colour of padding: the mean, whether or not values are normalised by it.
     pub ground: [u8; 3],
-    /// Bytes to numbers.
+    /// How bytes are rescaled and normalised to the tower's input values.
     pub normalise: Normalise,
-    /// Resolutions to tile at, in the file's own order of axes.
+    /// Resolutions to tile at (anyres), in the file's own axis order.
     pub pinpoints: Option<Vec<[u32; 2]>>,
-    /// Limits on the area, for models that take images at their own resolution.
+    /// Limits on the area, for models that take images at native resolution.
     pub area: PixelArea,
     /// Limits on the number of tiles, for models that cut images into tiles.
     pub tiles: TileCount,
     /// Whether the file asks for tiles, where it says so. The published InternVL files say no and
     /// their processor tiles nevertheless: whoever makes a tiling processor decides.
     pub crop_to_patches: Option<bool>,
-    /// Side of a patch, where the file states it.
+    /// Side of a patch in pixels, `None` if the file does not state it.
     pub patch: Option<u32>,
-    /// Patches that a visual token joins along each side, where the file states it.
+    /// Patches per side that one visual token merges, `None` if the file does not state it.
     pub merge: Option<u32>,
-    /// Frames of a patch, where the file states it.
+    /// Frames per patch (temporal patch size), `None` if the file does not state it.
     pub frames: Option<u32>,
-    /// Whose resampling to reproduce. No file says; Pillow unless changed.
+    /// Which library's resampling to reproduce. No file says; Pillow unless changed.
     pub backend: ResizeBackend,
 }
 
 impl PreprocessorConfig {
-    /// Reads a file's text.
+    /// Parses the text of a configuration file.
     ///
     /// ```
     /// use mico_vision::preprocessor_config::{PreprocessorConfig, Resize};

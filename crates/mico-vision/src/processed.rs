@@ -1,15 +1,15 @@
-//! What a processor hands to the vision tower.
+//! The output of an image processor: the vision tower's input and the token layout.
 
 use crate::layout::VisualLayout;
 
-/// Model-ready pixels and what the tokens made of them show.
+/// Model-ready pixels, and the layout of the visual tokens made from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Processed {
-    /// The numbers the tower reads, in the order of `shape`.
+    /// The vision tower's input values, row-major in `shape`.
     pub pixels: Vec<f32>,
-    /// Their shape: `[views, 3, height, width]`, or `[patches, values of a patch]` for towers that
-    /// take patches of any grid.
+    /// The shape of `pixels`: `[views, 3, height, width]`, or `[patches, values per patch]` for towers
+    /// that take patches of any grid.
     pub shape: Vec<usize>,
-    /// Token counts, groups (with their grids) and regions.
+    /// The token sequence with its groups, grids and image regions.
     pub layout: VisualLayout,
 }

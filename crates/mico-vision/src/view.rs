@@ -1,8 +1,8 @@
-//! A view: one rectangle of model input and the way back from it to the image.
+//! Views: rectangles of model input, and the mapping from them back to the image.
 //!
-//! Every processor comes down to a list of views. The same four facts (canvas, scaled size, origin,
-//! size) give both the view's pixels and the region of the source image any of its patches shows,
-//! so that the two can never disagree.
+//! Every processor produces a list of views. The same four values (canvas, scaled size, origin, size)
+//! give both the view's pixels and the region of the source image that a patch shows, so that the two
+//! cannot disagree.
 
 use crate::layout::Region;
 use crate::pixels::{RgbImage, Size};
@@ -11,25 +11,25 @@ use crate::resample::{Canvas, ResizeBackend, Window, resize_window};
 /// A rectangle cut out of the resized canvas that holds the image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct View {
-    /// The image on its ground, before resizing.
+    /// The image on its background, before resizing.
     pub canvas: Canvas,
-    /// The canvas after resizing.
+    /// Size of the canvas after resizing.
     pub scaled: Size,
-    /// Where the view's left border lies on the scaled canvas; negative when it begins beside it.
+    /// Column of the view's left border on the scaled canvas; negative if it begins to the left of it.
     pub left: i64,
-    /// Where the view's top border lies on the scaled canvas; negative when it begins above it.
+    /// Row of the view's top border on the scaled canvas; negative if it begins above it.
     pub top: i64,
-    /// Size of the view.
+    /// Size of the view, in pixels.
     pub size: Size,
 }
 
 impl View {
-    /// The whole canvas, resized to `size` whatever its aspect.
+    /// The whole canvas, resized to `size` whatever its aspect ratio.
     pub const fn whole(canvas: Canvas, size: Size) -> Self {
         Self { canvas, scaled: size, left: 0, top: 0, size }
     }
 
-    /// The view's pixels; what lies beside the scaled canvas is black.
+    /// Renders the view's pixels; what lies outside the scaled canvas is black.
     pub fn render(&self, image: &RgbImage, backend: ResizeBackend) -> RgbImage {
         let mut out = RgbImage::filled(self.size, [0; 3]);
         let columns = overlap(self.left, self.size.width, self.scaled.width);
@@ -45,7 +45,7 @@ impl View {
         out
     }
 
-    /// The part of an image of size `image` that the view's rectangle from (x0, y0) to (x1, y1)
+    /// The region of an image of size `image` that the view's rectangle from (x0, y0) to (x1, y1)
     /// shows.
     pub fn region(&self, image: Size, corners: [f64; 4]) -> Region {
         let x = |at: f64| {
@@ -63,7 +63,7 @@ impl View {
         if region.is_empty() { Region::EMPTY } else { region }
     }
 
-    /// The region shown by patch (row, column) of a grid of square patches.
+    /// The region shown by the patch in a row and column of a grid of square patches.
     pub fn patch_region(&self, image: Size, patch: u32, row: usize, column: usize) -> Region {
         let side = f64::from(patch);
         let (x, y) = (column as f64 * side, row as f64 * side);

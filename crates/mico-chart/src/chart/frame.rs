@@ -1,4 +1,4 @@
-//! The frame of a chart: where it is, where values are in it, and what is written around it.
+//! The frame of a chart: its position, its axes, and the text around it.
 
 use super::legend::{self, Entry};
 use super::{Chart, Point, ReferenceShape};
@@ -9,43 +9,43 @@ use crate::font;
 use crate::geometry::Rect;
 use crate::text::shorten;
 
-/// Font sizes.
+/// Font sizes of text and title, in units.
 pub(super) const TEXT: f64 = 12.0;
 const TITLE: f64 = 16.0;
-/// Base lines of the title from the top, and of what follows from the line before it.
+/// Baseline of the title from the top, and steps to the baselines of the lines below it.
 const TITLE_BASE: f64 = 28.0;
 const SUBTITLE_STEP: f64 = 20.0;
 const LABEL_STEP: f64 = 23.0;
-/// From the last of these lines to the frame.
+/// Distance from the last of these lines to the frame.
 const ABOVE: f64 = 12.0;
-/// Below the frame, with and without a label under the numbers.
+/// Space below the frame, with and without an axis label under the ticks.
 const BELOW: f64 = 52.0;
 const BELOW_BARE: f64 = 30.0;
-/// The least space at the left and right.
+/// The least space at the left and right of the frame.
 const LEAST_LEFT: f64 = 46.0;
 const LEAST_RIGHT: f64 = 24.0;
-/// Space to the border of the picture.
+/// Margin at the border of the picture.
 pub(super) const BORDER: f64 = 14.0;
-/// From a number or name to the frame.
+/// Distance from a tick label or row name to the frame.
 const TICK_SPACE: f64 = 8.0;
-/// Distance of round numbers along the axes, about.
+/// Approximate distance of ticks along the horizontal and vertical axes.
 const ACROSS: f64 = 84.0;
 const UP: f64 = 40.0;
-/// Names of rows, and what stands behind them, are at most this share of the picture wide.
+/// The largest width of row names and notes, as a share of the picture.
 const WIDEST_NAME: f64 = 0.35;
 
-/// A chart laid out.
+/// The layout of a chart: where its frame is and how values map into it.
 pub(super) struct Frame {
-    /// Of the whole picture.
+    /// Width and height of the whole picture, in units.
     pub(super) size: (u32, u32),
-    /// Of the frame in it.
+    /// The plot area inside the picture.
     pub(super) ends: Rect,
     pub(super) legend: Vec<Entry>,
     pub(super) x: Scale,
     pub(super) y: Scale,
     x_ticks: Vec<(f64, String)>,
     y_ticks: Vec<(f64, String)>,
-    /// Width of the words behind rows.
+    /// Width of the notes to the right of rows; 0 without rows.
     notes: f64,
 }
 
@@ -92,12 +92,12 @@ impl Frame {
         (self.x.at(x), self.y.at(y))
     }
 
-    /// Where the legend begins.
+    /// The left border of the legend.
     pub(super) fn legend_left(&self) -> f64 {
         self.ends.right + self.notes
     }
 
-    /// Everything but marks and legend.
+    /// Draws titles, grid, ticks and labels: all but marks and legend.
     pub(super) fn draw(&self, drawing: &mut Drawing, chart: &Chart) {
         self.draw_titles(drawing, chart);
         self.draw_grid(drawing);
@@ -159,19 +159,19 @@ impl Frame {
     }
 }
 
-/// The base line of text that is level with a place.
+/// The baseline of text that is vertically centred at `y`.
 fn centered(y: f64) -> f64 {
     y + font::CAP_HEIGHT * TEXT / 2.0
 }
 
-/// What stands above the frame.
+/// A line of text above the frame.
 enum TitleLine {
     Title,
     Subtitle,
     Label,
 }
 
-/// The lines above the frame that there are, with their base lines.
+/// The lines above the frame that are not empty, with their baselines.
 fn title_lines(chart: &Chart) -> Vec<(f64, TitleLine)> {
     let lines = [
         (&chart.title, TITLE_BASE, TitleLine::Title),
@@ -188,7 +188,7 @@ fn title_lines(chart: &Chart) -> Vec<(f64, TitleLine)> {
         .collect()
 }
 
-/// The values of all points with how they are written.
+/// The values of all points along one axis, with their labels.
 fn points(chart: &Chart, of: fn(&Point) -> f64) -> Vec<(f64, String)> {
     let mut values: Vec<f64> = chart.points().map(of).collect();
     values.sort_by(f64::total_cmp);

@@ -1,10 +1,10 @@
-//! The Pareto front.
+//! The Pareto front: the points that no other point dominates.
 
 use super::{Better, Chart, Point, Series};
 use crate::drawing::Place;
 
 impl Chart {
-    /// Names of the points on the front: series and label.
+    /// The names of the points on the front, each series and label.
     pub fn front_labels(&self) -> Vec<String> {
         let chart = self.drawable();
         let front = chart.front_places();
@@ -12,7 +12,7 @@ impl Chart {
             chart.series.iter().flat_map(|series| series.points.iter().map(move |p| (series, p)));
         let named = points.filter(|(_, point)| front.contains(&point.place()));
         let label = |(series, point): (&Series, &Point)| {
-            // A label may leave the series to its color.
+            // A label may already contain the name of its series.
             if point.label.contains(&series.name) {
                 point.label.clone()
             } else {
@@ -22,7 +22,7 @@ impl Chart {
         named.map(label).collect()
     }
 
-    /// The points that no other beats in one respect without losing in the other, from left to right.
+    /// The points that no other point dominates, from left to right; empty if no front is asked for.
     pub(super) fn front_places(&self) -> Vec<Place> {
         let Some(better) = self.front else { return Vec::new() };
         let beaten = |p: Place| {
@@ -37,7 +37,7 @@ impl Chart {
         front
     }
 
-    /// The front as a staircase: between two points one has the lower of both.
+    /// The front as a staircase: between two points it has the lower of both values.
     pub(super) fn front_steps(&self) -> Vec<Place> {
         let front = self.front_places();
         let corners = front.windows(2).flat_map(|pair| {

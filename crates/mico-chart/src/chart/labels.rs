@@ -1,26 +1,26 @@
-//! Where labels go: near their points, off each other.
+//! Placement of point labels: near their points and off each other.
 
 use crate::drawing::Place;
 use crate::font;
 use crate::geometry::Rect;
 
-/// Directions in which a label may lie from its point.
+/// The number of directions in which a label may lie from its point.
 const DIRECTIONS: usize = 16;
-/// Distances that are tried.
+/// Distances from the point that are tried, in units.
 const DISTANCES: [f64; 8] = [9.0, 14.0, 20.0, 28.0, 38.0, 50.0, 66.0, 86.0];
-/// What it costs to lie on another label or outside of the frame, per unit of area; on a point; on a
-/// line; and away from the point, per unit of length.
+/// Costs of a label: per unit of area on another label or outside the frame; on a point; on a line;
+/// and per unit of distance from its point.
 const OVERLAP: f64 = 4.0;
 const ON_POINT: f64 = 120.0;
 const ON_LINE: f64 = 9.0;
 const AWAY: f64 = 1.0;
-/// How far a point reaches.
+/// Radius that a point is taken to cover.
 const POINT: f64 = 7.0;
-/// Room around the letters, and the depth of those that go below the base line, as a share of the size.
+/// Padding around a label, and depth below the baseline as a share of the font size.
 pub(super) const PAD: f64 = 1.5;
 pub(super) const DESCENT: f64 = 0.22;
 
-/// A box for the label of each point, one after the other at the cheapest place.
+/// A box for the label of each point, placed greedily at the position of least cost.
 pub(super) fn place(
     anchors: &[(Place, &str)],
     lines: &[(Place, Place)],
@@ -53,7 +53,7 @@ pub(super) fn place(
     placed
 }
 
-/// Boxes that touch circles around a place from outside, the nearest first.
+/// Candidate boxes that touch circles around a point from outside, the nearest first.
 fn candidates(at: Place, (width, height): (f64, f64)) -> impl Iterator<Item = Rect> {
     let turns = |distance: f64| (0..DIRECTIONS).map(move |direction| (distance, direction));
     DISTANCES.into_iter().flat_map(turns).map(move |(distance, direction)| {

@@ -1,4 +1,4 @@
-//! The legend, to the right of the frame: there it never lies on a point.
+//! The legend, to the right of the frame, where it never covers a point.
 
 use super::frame::{BORDER, Frame, TEXT};
 use super::look::Look;
@@ -9,18 +9,18 @@ use crate::drawing::{Dash, Drawing, Fill, Stroke, TextStyle};
 use crate::font;
 use crate::text::shorten;
 
-/// Height of a line.
+/// Height of a legend line, in units.
 pub(super) const STEP: f64 = 19.0;
-/// Width of a sample, the space to its name, and to the frame.
+/// Width of a sample, its distance to the name, and the distance to the frame.
 const SAMPLE: f64 = 24.0;
 const SPACE: f64 = 8.0;
 const APART: f64 = 20.0;
-/// The widest legend, as a share of the picture.
+/// The largest width of the legend, as a share of the picture.
 const WIDEST: f64 = 0.4;
-/// Most lines; what there is more is counted.
+/// The largest number of lines; further entries are only counted.
 const MOST: usize = 60;
 
-/// A line of a legend.
+/// An entry of the legend: a name and a sample of its look.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Entry {
     name: String,
@@ -36,7 +36,7 @@ enum Sample {
     None,
 }
 
-/// The lines of a chart's legend. One series alone needs none: the title names it.
+/// The entries of a chart's legend. A single series needs none: the title names it.
 pub(super) fn entries(chart: &Chart) -> Vec<Entry> {
     let series = chart.series.iter().enumerate().map(|(index, series)| {
         (series.name.as_str(), Sample::Series(Look::of(series, index), series.style))
@@ -67,7 +67,7 @@ pub(super) fn entries(chart: &Chart) -> Vec<Entry> {
     entries
 }
 
-/// The line of a reference. Those in the color of a series are told apart by it, the others by their gaps.
+/// The stroke of a reference: in the color of its series, else told apart by dashes.
 pub(super) fn stroke(chart: &Chart, reference: &Reference) -> Stroke {
     let series = reference.of.and_then(|index| Some((chart.series.get(index)?, index)));
     if let ReferenceShape::Segment(_) = reference.shape {
@@ -83,7 +83,7 @@ pub(super) fn stroke(chart: &Chart, reference: &Reference) -> Stroke {
     Stroke { dash, ..Stroke::solid(Paint::Muted, 1.3) }
 }
 
-/// How wide a legend is, with the space around it; 0 without one.
+/// The width of the legend with the space around it; 0 without entries.
 pub(super) fn width(entries: &[Entry], picture: f64) -> f64 {
     if entries.is_empty() {
         return 0.0;

@@ -1,4 +1,4 @@
-//! How series are told apart: by color, marker and dashes.
+//! The look of a series: color, marker and dashes that tell it from others.
 
 use std::f64::consts::{PI, TAU};
 
@@ -6,25 +6,25 @@ use super::{Series, Tone};
 use crate::color::{Paint, SERIES};
 use crate::drawing::{Dash, Drawing, Fill, Place, Stroke};
 
-/// Markers that are told apart without color.
+/// The number of marker shapes.
 const MARKERS: usize = 5;
-/// The tips of a star and the corners between them, from its center, beside a marker's radius.
+/// Radii of a star's tips and of the corners between them, relative to a marker's.
 const STAR: [f64; 2] = [2.3, 0.95];
-/// Width of the line of a curve.
+/// Line width of a curve, in units.
 const CURVE_WIDTH: f64 = 1.8;
 
-/// The looks of a series.
+/// The color, marker and dashes of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) paint: Paint,
-    /// The color of text beside its points.
+    /// The color of text beside its points, which may need more contrast than the line.
     pub(super) text: Paint,
     marker: usize,
     dashed: bool,
 }
 
 impl Look {
-    /// The looks of the series at an `index`.
+    /// The look of the series at `index`, by its tone.
     pub(super) fn of(series: &Series, index: usize) -> Self {
         match series.tone {
             Tone::Auto => Self::slot(index),
@@ -33,7 +33,7 @@ impl Look {
         }
     }
 
-    /// Colors change fastest; when they come again they have other markers and, every other time, dashes.
+    /// Colors change fastest; when they repeat, markers differ and, every other time, lines are dashed.
     fn slot(slot: usize) -> Self {
         let color = slot % SERIES.len();
         let marker = (color + 2 * (slot / SERIES.len())) % MARKERS;
@@ -46,7 +46,7 @@ impl Look {
         Stroke { dash, ..Stroke::solid(self.paint, CURVE_WIDTH) }
     }
 
-    /// The marker, about as large as a disc of the radius, in the color of the series or another.
+    /// Draws the marker, about as large as a disc of `radius`, in `paint`.
     pub(super) fn mark(self, drawing: &mut Drawing, at: Place, radius: f64, paint: Paint) {
         let (x, y, r) = (at.0, at.1, radius);
         let area = |drawing: &mut Drawing, corners: &[Place]| {
@@ -64,7 +64,7 @@ impl Look {
         }
     }
 
-    /// A star of five tips, one of them upwards, with a border that sets it apart from its curve.
+    /// Draws a five-pointed star with an outline that sets it apart from its curve.
     pub(super) fn star(self, drawing: &mut Drawing, (x, y): Place, radius: f64) {
         let corners = |scale: f64| {
             let corner = |index: usize| {
@@ -78,7 +78,7 @@ impl Look {
         drawing.area(corners(1.0), self.paint);
     }
 
-    /// A fill in the color of the series.
+    /// A translucent fill in the color of the series, for bands.
     pub(super) fn veil(self, opacity: f64) -> Fill {
         Fill { paint: self.paint, opacity }
     }

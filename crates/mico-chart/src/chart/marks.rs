@@ -1,4 +1,4 @@
-//! What is inside of a chart's frame.
+//! The marks inside a chart's frame: curves, markers, intervals, references and point labels.
 
 use super::frame::{Frame, TEXT};
 use super::labels::{self, DESCENT, PAD};
@@ -10,26 +10,26 @@ use crate::drawing::{Dash, Drawing, Fill, Place, Stroke, TextStyle};
 use crate::geometry::Rect;
 use crate::text::shorten;
 
-/// Sizes of markers: usual, on the front with the ring around it, in a cloud.
+/// Radii of markers: usual, on the Pareto front with its ring, and in a cloud.
 pub(super) const RADIUS: f64 = 4.2;
 const FRONT_RADIUS: f64 = 5.6;
 const RING: f64 = 1.6;
 const CLOUD_RADIUS: f64 = 1.9;
-/// How much of what lies below is hidden.
+/// Opacities of clouds, bands, whiskers and of the halo behind labels.
 const CLOUD_OPACITY: f64 = 0.65;
 const BAND_OPACITY: f64 = 0.14;
 const WHISKER_OPACITY: f64 = 0.5;
 const HALO_OPACITY: f64 = 0.7;
-/// The Pareto front.
+/// The stroke of the Pareto front: a wide line under the markers.
 pub(super) const FRONT_STROKE: Stroke =
     Stroke { paint: Paint::Front, width: 7.0, dash: Dash::None, opacity: 1.0 };
-/// Half the width of a whisker's ends.
+/// Half the width of the bars at a whisker's ends.
 const CAP: f64 = 3.5;
-/// Whiskers of curves at the same place stand this far apart.
+/// Horizontal distance between the whiskers of curves that share their x values.
 const DODGE: f64 = 3.5;
-/// A label farther from its point than this gets a line to it.
+/// A label farther from its point than this gets a leader line to it.
 const LEADER: f64 = 13.0;
-/// The widest label.
+/// The largest width of a point's label, in units; longer text is shortened.
 const WIDEST_LABEL: f64 = 220.0;
 
 pub(super) fn draw(drawing: &mut Drawing, chart: &Chart, frame: &Frame) {
@@ -88,7 +88,7 @@ fn draw_references(drawing: &mut Drawing, chart: &Chart, frame: &Frame) {
 
 fn draw_intervals(drawing: &mut Drawing, chart: &Chart, frame: &Frame) {
     let Some(kind) = chart.drawn_intervals() else { return };
-    // Only where the chart chose whiskers in place of bands do curves share their places.
+    // Curves share their x values only where the chart chose whiskers in place of bands.
     let dodge = if chart.intervals == Intervals::Adaptive { DODGE } else { 0.0 };
     let middle = chart.series.len().saturating_sub(1) as f64 / 2.0;
     for (index, series) in chart.series.iter().enumerate() {
@@ -130,7 +130,7 @@ fn draw_whiskers(
     }
 }
 
-/// A line along an axis with a bar at each end.
+/// Draws an error bar: a line along an axis with a bar at each end.
 pub(super) fn whisker(drawing: &mut Drawing, ends: [Place; 2], stroke: Stroke) {
     let level = ends[0].1 == ends[1].1;
     drawing.line(ends, stroke);

@@ -1,7 +1,7 @@
-//! One description of a chart: axes, series, references, a Pareto front. [`Chart::draw`] makes the picture.
+//! The description of a chart: axes, series, references, a Pareto front. [`Chart::draw`] renders it.
 //!
 //! Every plot of the workspace is a [`Chart`]: curves over a budget, quality against cost, clouds of points,
-//! rows of intervals. What differs is what is filled in.
+//! rows of intervals.
 
 mod frame;
 mod front;
@@ -18,17 +18,17 @@ use crate::drawing::Drawing;
 pub use reference::{Reference, ReferenceShape};
 pub use series::{Interval, Point, Series, Style, Tone};
 
-/// A chart's usual size.
+/// The default size of a chart, in units.
 const SIZE: (u32, u32) = (780, 400);
 /// The size of a chart with a label at every point.
 const LARGE: (u32, u32) = (1200, 760);
-/// The smallest chart in which anything can be seen.
+/// The smallest size in which a chart can be read.
 const LEAST_SIZE: (u32, u32) = (320, 200);
-/// As many curves have bands, as many whiskers, where the chart may choose; more would hide one another.
+/// The most curves with bands, and with whiskers, when the chart chooses; more would hide one another.
 const MOST_BANDS: usize = 3;
 const MOST_WHISKERS: usize = 5;
 
-/// A chart.
+/// A chart: axes with series of points, and what they are compared with.
 ///
 /// ```
 /// use mico_chart::{Axis, Chart, Point, Reference, Series};
@@ -45,25 +45,25 @@ const MOST_WHISKERS: usize = 5;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Chart {
-    /// What is shown.
+    /// The title, in the first line.
     pub title: String,
-    /// How it came about, in a line under the title.
+    /// How the data came about, in a line under the title; none if empty.
     pub subtitle: String,
-    /// The horizontal axis.
+    /// The horizontal axis, with its label and ticks.
     pub x: Axis,
-    /// The vertical axis.
+    /// The vertical axis, with its label and ticks.
     pub y: Axis,
-    /// What is compared, in the order of the legend.
+    /// The series that are compared, in the order of the legend.
     pub series: Vec<Series>,
-    /// What it is compared with.
+    /// Lines the series are compared with.
     pub references: Vec<Reference>,
-    /// Which points are on the Pareto front, if there is to be one. More is better along the vertical axis.
+    /// The better direction of x for the Pareto front, larger y being better; `None` draws no front.
     pub front: Option<Better>,
-    /// How intervals are drawn.
+    /// How the intervals of points are drawn.
     pub intervals: Intervals,
     /// What the legend calls the intervals; not listed if empty.
     pub interval_name: String,
-    /// Width and height in units; a long legend makes it higher.
+    /// Width and height in units; a long legend increases the height.
     pub size: (u32, u32),
 }
 
@@ -71,26 +71,26 @@ pub struct Chart {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Intervals {
-    /// As bands, whiskers or not at all, by how many curves there are.
+    /// As bands, whiskers or not at all, depending on the number of curves.
     #[default]
     Adaptive,
-    /// As bands around curves.
+    /// As bands around curves, joined from point to point.
     Bands,
-    /// As whiskers on every point.
+    /// As whiskers (error bars) on every point.
     Whiskers,
 }
 
 /// Which direction of the horizontal axis is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// It is a cost.
+    /// Less: the axis is a cost.
     Less,
-    /// It is a gain.
+    /// More: the axis is a gain.
     More,
 }
 
 impl Chart {
-    /// A chart without anything in it.
+    /// A chart without series, in the default size.
     pub fn new(title: impl Into<String>, x: Axis, y: Axis) -> Self {
         Self {
             title: title.into(),
@@ -106,37 +106,37 @@ impl Chart {
         }
     }
 
-    /// A large chart of a gain over a cost, or over another gain, with the front that nothing beats.
+    /// A large chart of a gain over a cost (or another gain), with its Pareto front.
     pub fn pareto(title: impl Into<String>, [x, y]: [&str; 2], better: Better) -> Self {
         Self::new(title, Axis::new(x), Axis::new(y)).front(better).sized(LARGE.0, LARGE.1)
     }
 
-    /// With a line under the title.
+    /// Sets the line under the title.
     pub fn subtitle(self, subtitle: impl Into<String>) -> Self {
         Self { subtitle: subtitle.into(), ..self }
     }
 
-    /// With these series.
+    /// Sets the series, in the order of the legend.
     pub fn series(self, series: impl IntoIterator<Item = Series>) -> Self {
         Self { series: series.into_iter().collect(), ..self }
     }
 
-    /// With these references.
+    /// Sets the reference lines.
     pub fn references(self, references: impl IntoIterator<Item = Reference>) -> Self {
         Self { references: references.into_iter().collect(), ..self }
     }
 
-    /// With the points marked that no other beats in one respect without losing in the other.
+    /// Draws the Pareto front: the points that no other point dominates.
     pub fn front(self, better: Better) -> Self {
         Self { front: Some(better), ..self }
     }
 
-    /// With intervals drawn in a given way, and what the legend calls them.
+    /// Sets how intervals are drawn, and their name in the legend.
     pub fn intervals(self, intervals: Intervals, name: impl Into<String>) -> Self {
         Self { intervals, interval_name: name.into(), ..self }
     }
 
-    /// In another size, in units.
+    /// Sets the size in units; at least 320 x 200.
     pub fn sized(self, width: u32, height: u32) -> Self {
         let size = (width.max(LEAST_SIZE.0), height.max(LEAST_SIZE.1));
         Self { size, ..self }
@@ -147,7 +147,7 @@ impl Chart {
         self.drawn_intervals().is_some()
     }
 
-    /// Bands, whiskers, or neither.
+    /// `Bands`, `Whiskers`, or `None` if intervals are not drawn.
     fn drawn_intervals(&self) -> Option<Intervals> {
         let curves = self.series.iter().filter(|series| series.style == Style::Curve).count();
         match self.intervals {
@@ -158,7 +158,7 @@ impl Chart {
         }
     }
 
-    /// Draws it. What is no number, or has no place on its axis, is left out.
+    /// Renders the chart. Values that are not finite, or not on their axis, are left out.
     pub fn draw(&self) -> Drawing {
         let chart = self.drawable();
         let frame = frame::Frame::new(&chart);
@@ -169,7 +169,7 @@ impl Chart {
         drawing
     }
 
-    /// The chart without what cannot be drawn.
+    /// A copy of the chart without the values that cannot be drawn.
     fn drawable(&self) -> Self {
         let mut chart = self.clone();
         let interval = |axis: &Axis, interval: &mut Interval| {
@@ -202,7 +202,7 @@ impl Chart {
     }
 }
 
-/// Several charts as one picture, row by row with so many `columns`.
+/// Several charts as one picture, in rows of `columns`.
 pub fn grid(charts: &[Chart], columns: usize) -> Drawing {
     let drawings: Vec<Drawing> = charts.iter().map(Chart::draw).collect();
     let columns = drawings.len().clamp(1, columns.max(1));

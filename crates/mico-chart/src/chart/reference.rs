@@ -1,28 +1,28 @@
-//! What a chart's series are compared with.
+//! Reference lines that a chart's series are compared with, such as the unpruned model.
 
-/// Something to compare series with.
+/// A reference line of a chart, with its entry in the legend.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Reference {
-    /// What the legend calls it.
+    /// Its name in the legend; not listed if empty.
     pub name: String,
-    /// What is drawn.
+    /// Where the line runs.
     pub shape: ReferenceShape,
-    /// The series whose color it has; it is grey without one.
+    /// The index of the series whose color it has; grey if `None`.
     pub of: Option<usize>,
 }
 
-/// The line of a [`Reference`].
+/// The course of a [`Reference`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum ReferenceShape {
-    /// A value of the vertical axis, dashed from side to side.
+    /// A dashed horizontal line at a value of the vertical axis.
     Level(f64),
-    /// A value of the horizontal axis, dashed from top to bottom.
+    /// A dashed vertical line at a value of the horizontal axis.
     Upright(f64),
-    /// Where both axes have the same value, dashed.
+    /// The dashed line on which both axes have the same value.
     Diagonal,
-    /// A straight line between two points.
+    /// A straight line between two points, in axis values.
     Segment([(f64, f64); 2]),
 }
 
@@ -31,27 +31,27 @@ impl Reference {
         Self { name: name.into(), shape, of: None }
     }
 
-    /// A value of the vertical axis.
+    /// A horizontal line at a value of the vertical axis.
     pub fn level(name: impl Into<String>, value: f64) -> Self {
         Self::with(name, ReferenceShape::Level(value))
     }
 
-    /// A value of the horizontal axis.
+    /// A vertical line at a value of the horizontal axis.
     pub fn upright(name: impl Into<String>, value: f64) -> Self {
         Self::with(name, ReferenceShape::Upright(value))
     }
 
-    /// Where both axes have the same value.
+    /// The line on which both axes have the same value.
     pub fn diagonal(name: impl Into<String>) -> Self {
         Self::with(name, ReferenceShape::Diagonal)
     }
 
-    /// A straight line between two points.
+    /// A straight line between two points, in axis values.
     pub fn segment(name: impl Into<String>, ends: [(f64, f64); 2]) -> Self {
         Self::with(name, ReferenceShape::Segment(ends))
     }
 
-    /// In the color of a series.
+    /// Draws it in the color of the series with this index.
     pub fn of(self, series: usize) -> Self {
         Self { of: Some(series), ..self }
     }

@@ -1,18 +1,18 @@
-//! What a chart compares: named points with intervals.
+//! Series of points with intervals: the data of a chart.
 
 use crate::drawing::Place;
 
-/// Points that belong together.
+/// Points that share a name, a look and an entry in the legend.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Series {
-    /// What they have in common; not in the legend if empty.
+    /// Its name in the legend; not listed if empty.
     pub name: String,
     /// The points; curves join them in this order.
     pub points: Vec<Point>,
-    /// How they are drawn.
+    /// How the points are drawn.
     pub style: Style,
-    /// Their color and marker.
+    /// The color and marker of the points.
     pub tone: Tone,
 }
 
@@ -20,65 +20,65 @@ pub struct Series {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Style {
-    /// Markers, joined by a line.
+    /// Markers joined by a line.
     Curve,
-    /// Markers alone.
+    /// Markers without a line.
     Markers,
-    /// Small dots that show where there are many.
+    /// Small translucent dots, which show where points are dense.
     Cloud,
-    /// A star: the one point that was chosen.
+    /// A star, for the one point that was chosen.
     Star,
 }
 
-/// The color and marker of a series.
+/// How the color and marker of a series are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Tone {
-    /// By its place among the series.
+    /// By its index among the chart's series.
     Auto,
-    /// That of a given place in the palette.
+    /// The given slot of the palette.
     Slot(usize),
-    /// The color of text: what all others are held against.
+    /// The color of text, for what all others are compared with.
     Ink,
 }
 
-/// A number with an interval.
+/// A value with an interval, such as a confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {
-    /// The number.
+    /// The value itself, at which the point is drawn.
     pub value: f64,
-    /// The lower end.
+    /// The lower end of the interval, at most `value`.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval, at least `value`.
     pub high: f64,
 }
 
-/// A point of a series.
+/// A point of a series, with intervals along both axes.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// The value and interval along the horizontal axis.
     pub x: Interval,
-    /// Along the vertical axis.
+    /// The value and interval along the vertical axis.
     pub y: Interval,
-    /// What stands beside it, if anything.
+    /// The text beside the point; none if empty.
     pub label: String,
 }
 
 impl From<f64> for Interval {
-    /// A number known exactly.
+    /// A value without an interval: both ends are the value.
     fn from(value: f64) -> Self {
         Self { value, low: value, high: value }
     }
 }
 
 impl Point {
-    /// A point without a label.
+    /// A point without a label; a plain number has no interval.
     pub fn new(x: impl Into<Interval>, y: impl Into<Interval>) -> Self {
         Self { x: x.into(), y: y.into(), label: String::new() }
     }
 
-    /// The same with words beside it.
+    /// Sets the text beside the point.
     pub fn labeled(self, label: impl Into<String>) -> Self {
         Self { label: label.into(), ..self }
     }
@@ -98,27 +98,27 @@ impl Series {
         Self { name: name.into(), points, style, tone: Tone::Auto }
     }
 
-    /// Points joined in their order.
+    /// A series whose points are joined in their order.
     pub fn curve(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
         Self::with(Style::Curve, name, points)
     }
 
-    /// Points alone.
+    /// A series of markers without a line.
     pub fn markers(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
         Self::with(Style::Markers, name, points)
     }
 
-    /// Many points.
+    /// A series of many small dots.
     pub fn cloud(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
         Self::with(Style::Cloud, name, points)
     }
 
-    /// The point that was chosen.
+    /// A series of one star, for the point that was chosen.
     pub fn star(name: impl Into<String>, point: Point) -> Self {
         Self::with(Style::Star, name, [point])
     }
 
-    /// The same in another tone.
+    /// Sets the color and marker.
     pub fn toned(self, tone: Tone) -> Self {
         Self { tone, ..self }
     }

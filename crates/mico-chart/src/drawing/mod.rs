@@ -1,12 +1,11 @@
-//! Pictures as lists of shapes, written as SVG or as pixels.
+//! Pictures as lists of shapes, rendered as SVG or as pixels.
 //!
-//! A chart is drawn once, onto a [`Drawing`]; both writers show the same picture. Texts are measured by
-//! the embedded font. A reader's browser may show an SVG with another font of the list it is given; none
-//! of them is wider by much.
+//! A chart is drawn once, onto a [`Drawing`]; both writers show the same picture. Text is measured with
+//! the embedded font. A browser may show an SVG in another font of its font list; none of them is much
+//! wider.
 //!
 //! Pixels come from `tiny-skia` with the glyph outlines of `ttf-parser`, and SVG from the writer here:
-//! four kinds of shapes need no document model. Processor seconds of a development build from scratch,
-//! measured with `cargo build` on one machine: MEASURED.
+//! four kinds of shapes need no document model.
 
 mod raster;
 mod svg;
@@ -18,41 +17,41 @@ use crate::text;
 
 pub(crate) use raster::pixels;
 
-/// Pixels to a unit in PNG files: charts are made for screens of either density.
+/// Pixels per unit in PNG files, so that charts look sharp on high-density screens.
 const PNG_SCALE: f64 = 2.0;
 
-/// A place, from the upper left corner, y downwards.
+/// A position in units from the upper left corner, y downwards.
 pub(crate) type Place = (f64, f64);
 
-/// Why a picture could not be drawn.
+/// Why a picture could not be rendered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenderError {
-    /// More pixels than can be held.
+    /// The picture has more pixels than can be allocated.
     #[error("a picture of {width} x {height} pixels cannot be drawn")]
     Size {
-        /// Pixels from left to right.
+        /// The width in pixels.
         width: u32,
-        /// Pixels from top to bottom.
+        /// The height in pixels.
         height: u32,
     },
-    /// The PNG could not be written.
+    /// The PNG could not be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
 
-/// Gaps in a line.
+/// The dash pattern of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Dash {
     None,
     Dashes,
     Dots,
-    /// Dashes and dots by turns.
+    /// Alternating dashes and dots.
     Mixed,
 }
 
 impl Dash {
-    /// Lengths of lines and gaps by turns, in units; none for a line without gaps.
+    /// Alternating lengths of dashes and gaps, in units; empty for a solid line.
     fn lengths(self) -> &'static [f32] {
         match self {
             Self::None => &[],
@@ -63,13 +62,13 @@ impl Dash {
     }
 }
 
-/// How a line looks.
+/// The color, width, dashes and opacity of a line.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Stroke {
     pub(crate) paint: Paint,
     pub(crate) width: f64,
     pub(crate) dash: Dash,
-    /// From 0 to 1.
+    /// Opacity from 0 (invisible) to 1 (opaque).
     pub(crate) opacity: f64,
 }
 
@@ -83,11 +82,11 @@ impl Stroke {
     }
 }
 
-/// How a surface looks.
+/// The color and opacity of a filled area.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Fill {
     pub(crate) paint: Paint,
-    /// From 0 to 1.
+    /// Opacity from 0 (invisible) to 1 (opaque).
     pub(crate) opacity: f64,
 }
 
@@ -97,7 +96,7 @@ impl From<Paint> for Fill {
     }
 }
 
-/// Which end of a text is at its place.
+/// Which end of a text is at its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Anchor {
     Start,
@@ -105,12 +104,12 @@ pub(crate) enum Anchor {
     End,
 }
 
-/// How a text looks.
+/// The size, color and alignment of a text.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct TextStyle {
     pub(crate) size: f64,
     pub(crate) paint: Paint,
-    /// Which end is at the place; the place is on the base line.
+    /// Which end of the text is at its position, which is on the baseline.
     pub(crate) anchor: Anchor,
 }
 
@@ -144,7 +143,7 @@ impl Shape {
     }
 }
 
-/// A finished picture that can be written as SVG or PNG: later shapes lie on earlier ones.
+/// A finished picture that can be written as SVG or PNG; later shapes cover earlier ones.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
     width: u32,
@@ -162,17 +161,17 @@ impl Drawing {
         Self { width, height, ground, shapes: Vec::new() }
     }
 
-    /// Width and height in units; a PNG has twice as many pixels along each.
+    /// Width and height in units; a PNG has twice as many pixels along each side.
     pub fn size(&self) -> (u32, u32) {
         (self.width, self.height)
     }
 
-    /// A line through all places.
+    /// Adds a line through all points.
     pub(crate) fn line(&mut self, points: impl Into<Vec<Place>>, stroke: Stroke) {
         self.shapes.push(Shape::Line { points: points.into(), stroke });
     }
 
-    /// What a closed line surrounds.
+    /// Adds a filled polygon.
     pub(crate) fn area(&mut self, points: impl Into<Vec<Place>>, fill: impl Into<Fill>) {
         self.shapes.push(Shape::Area { points: points.into(), fill: fill.into() });
     }
@@ -181,7 +180,7 @@ impl Drawing {
         self.shapes.push(Shape::Disc { center, radius, fill: fill.into() });
     }
 
-    /// A line of text, whatever it holds.
+    /// Adds a line of text; control and invisible characters are removed.
     pub(crate) fn text(&mut self, at: Place, text: &str, style: TextStyle) {
         let text = text::clean(text);
         if !text.trim().is_empty() {
@@ -189,7 +188,7 @@ impl Drawing {
         }
     }
 
-    /// Another picture with its upper left corner at a place.
+    /// Adds another picture with its upper left corner at `at`.
     pub(crate) fn append(&mut self, other: Self, at: Place) {
         self.shapes.extend(other.shapes.into_iter().map(|mut shape| {
             shape.shift(at);
@@ -197,12 +196,12 @@ impl Drawing {
         }));
     }
 
-    /// The picture as pixels, two to a unit.
+    /// Renders the picture as pixels, two per unit.
     pub fn image(&self) -> Result<RgbImage, RenderError> {
         pixels(self, PNG_SCALE)
     }
 
-    /// The picture as a PNG file, two pixels to a unit.
+    /// Renders the picture as a PNG file, two pixels per unit.
     pub fn png(&self) -> Result<Vec<u8>, RenderError> {
         Ok(encode_png(&self.image()?)?)
     }

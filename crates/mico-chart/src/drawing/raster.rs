@@ -1,4 +1,4 @@
-//! Shapes as pixels.
+//! Rendering of shapes as pixels, for PNG files and overlays.
 
 use mico_vision::{RgbImage, Size};
 use tiny_skia::{
@@ -9,7 +9,7 @@ use super::{Anchor, Drawing, Fill, Place, RenderError, Shape, Stroke, TextStyle}
 use crate::color::{Paint, Theme};
 use crate::font;
 
-/// Draws a picture with `scale` pixels to a unit.
+/// Renders a picture with `scale` pixels per unit.
 pub(crate) fn pixels(drawing: &Drawing, scale: f64) -> Result<RgbImage, RenderError> {
     let side = |units: u32| (f64::from(units) * scale).round().max(1.0) as u32;
     let (width, height) = (side(drawing.width), side(drawing.height));
@@ -21,15 +21,15 @@ pub(crate) fn pixels(drawing: &Drawing, scale: f64) -> Result<RgbImage, RenderEr
     for shape in &drawing.shapes {
         canvas.draw(shape);
     }
-    // The ground is opaque, so every pixel is: premultiplied bytes are the colors themselves.
+    // The background is opaque, so every pixel is: premultiplied bytes are the colors themselves.
     let data = canvas.pixmap.data().chunks_exact(4).flat_map(|p| [p[0], p[1], p[2]]).collect();
     RgbImage::new(Size::new(width, height), data).map_err(|_| unable)
 }
 
-/// Pixels under way.
+/// A picture while it is being rendered.
 struct Canvas {
     pixmap: Pixmap,
-    /// Pixels to a unit.
+    /// Pixels per unit.
     scale: f64,
 }
 
@@ -50,7 +50,7 @@ impl Canvas {
         Transform::from_scale(self.scale as f32, self.scale as f32)
     }
 
-    /// Shapes without an extent have no path and are not seen.
+    /// Fills a path; shapes without an extent have none and are not drawn.
     fn fill(&mut self, path: Option<Path>, fill: Fill) {
         if let Some(path) = path {
             let transform = self.transform();
@@ -61,7 +61,7 @@ impl Canvas {
 
     fn stroke(&mut self, points: &[Place], stroke: &Stroke) {
         let Some(path) = polyline(points).finish() else { return };
-        // No lengths make no pattern.
+        // A solid line has no lengths, of which no dash pattern can be made.
         let dash = StrokeDash::new(stroke.dash.lengths().to_vec(), 0.0);
         let look = SkiaStroke {
             width: stroke.width as f32,
@@ -81,7 +81,7 @@ impl Canvas {
             Anchor::Middle => x - width / 2.0,
             Anchor::End => x - width,
         };
-        // Letters that stand on whole pixels have crisp feet.
+        // Baselines on whole pixels keep letters crisp.
         let y = (y * self.scale).round() / self.scale;
         self.fill(font::outlines(text, style.size, (x, y)), style.paint.into());
     }

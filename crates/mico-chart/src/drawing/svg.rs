@@ -1,4 +1,4 @@
-//! Shapes as SVG.
+//! Rendering of shapes as SVG, as a file or inside an HTML document.
 
 use std::fmt::Write as _;
 
@@ -7,23 +7,23 @@ use crate::color::{Paint, Theme};
 use crate::font;
 use crate::text::clean;
 
-/// Who gives the colors.
+/// Where an SVG takes its colors from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Colors {
-    /// The file itself, for white paper.
+    /// Fixed colors for a white background, in the file itself.
     Own,
-    /// Custom properties of the document around it, with the colors for white paper where it has none.
+    /// CSS custom properties of the surrounding document, falling back to those for a white background.
     Document,
 }
 
 impl Drawing {
-    /// The picture as an SVG document.
+    /// The picture as an SVG file.
     pub fn svg(&self) -> String {
         self.element("xmlns=\"http://www.w3.org/2000/svg\"", Colors::Own)
     }
 
-    /// The picture as an element of an HTML document, with what it shows in words for readers who do not
-    /// see it. Colors are those of [`theme_css`](crate::theme_css), if the document has it.
+    /// The picture as an element of an HTML document; `shows` describes it for screen readers. Colors
+    /// are those of [`theme_css`](crate::theme_css), if the document includes it.
     pub fn inline_svg(&self, shows: &str) -> String {
         let shows = escape(&clean(shows));
         self.element(&format!("role=\"img\" aria-label=\"{shows}\""), Colors::Document)
@@ -114,7 +114,7 @@ fn places(points: &[Place]) -> String {
     places.join(" ")
 }
 
-/// Clean text in which nothing is taken for markup, also inside of quotes.
+/// Escapes text for XML, also inside quoted attributes.
 fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,4 +1,4 @@
-//! A video's frames in a grid, each shaded as an image is.
+//! The contact sheet of a video: its frames in a grid, each shaded as an image is.
 
 use mico_vision::{RgbImage, Size};
 use rayon::prelude::*;
@@ -9,28 +9,28 @@ use crate::drawing::{Drawing, RenderError, TextStyle, pixels};
 use crate::font;
 use crate::text::shorten;
 
-/// Widest sheet, the panel and all gaps included.
+/// The largest width of a sheet, the text panel and all gaps included.
 const MAX_SHEET_WIDTH: u32 = 2400;
-/// Sheets between these two aspects are equally welcome.
+/// Aspect ratios of a sheet that are equally good.
 const WELCOME_ASPECT: std::ops::RangeInclusive<f64> = 4.0 / 3.0..=16.0 / 9.0;
-/// How bad a sheet of empty places would be, beside the logarithm of an aspect's distance.
+/// Weight of empty cells against the logarithmic distance from a good aspect ratio.
 const EMPTY_WEIGHT: f64 = 0.6;
-/// Space between frames.
+/// Space between frames, in pixels.
 const FRAME_GAP: u32 = 14;
-/// Longest side of a frame among others, and of a frame alone.
+/// The longest side of a frame among others, and of a single frame, in pixels.
 const MAX_FRAME: u32 = 672;
 const MAX_ONLY_FRAME: u32 = 1344;
-/// Height of the line under a frame, its base line in it, its font size, and the space between its words.
+/// The label under a frame: height, baseline, font size, and space between its parts.
 const LABEL: u32 = 27;
 const LABEL_BASE: f64 = 20.0;
 const LABEL_SIZE: f64 = 16.0;
 const LABEL_SPACE: f64 = 9.0;
-/// What stands behind the number of kept tokens where there is room.
+/// The word after the number of kept tokens, where there is room.
 const KEPT: &str = " kept";
-/// A cell is at most this many times as long as it is short, however the first frame looks.
+/// The largest aspect ratio of a cell, whatever that of the first frame.
 const MAX_CELL_ASPECT: f64 = 2.5;
 
-/// Draws the frames and counts the fates of all tokens, those of frames not shown included.
+/// Draws the frames and counts the outcomes of all tokens, including those of frames not shown.
 pub(super) fn draw(clip: &Clip<'_>) -> Result<(RgbImage, Tally), RenderError> {
     let fates = Fates::new(clip.layout, clip.stage1, clip.kept);
     let shown = evenly_spaced(clip.frames.len(), MAX_SHOWN_FRAMES);
@@ -48,7 +48,7 @@ pub(super) fn draw(clip: &Clip<'_>) -> Result<(RgbImage, Tally), RenderError> {
             (paint(image, sheet.fit(image.size()), &marks, outlined), words)
         })
         .unzip();
-    // One form for all frames: a word that is there only sometimes would look like a difference.
+    // One form for all frames: a word that appears only sometimes would look like a difference.
     let room = f64::from(sheet.frame.width);
     let word = if words.iter().all(|words| words.width(KEPT) <= room) { KEPT } else { "" };
     let mut out = RgbImage::filled(sheet.size(), GROUND);
@@ -59,14 +59,14 @@ pub(super) fn draw(clip: &Clip<'_>) -> Result<(RgbImage, Tally), RenderError> {
     Ok((out, fates.tally(cells.iter().any(|(_, unseen)| *unseen))))
 }
 
-/// What stands under a frame.
+/// The label under a frame and its token count.
 struct Words {
     label: String,
     kept: usize,
 }
 
 impl Words {
-    /// Width of the line, with `word` behind the count.
+    /// The width of the line, with `word` after the count.
     fn width(&self, word: &str) -> f64 {
         let count = font::width(&self.count(word), LABEL_SIZE);
         font::width(&self.label, LABEL_SIZE) + LABEL_SPACE + count
@@ -77,7 +77,7 @@ impl Words {
     }
 }
 
-/// At most `most` of `count` indices, the first and the last among them.
+/// At most `most` of `count` indices, evenly spaced, with the first and the last.
 fn evenly_spaced(count: usize, most: usize) -> Vec<usize> {
     if count <= most {
         return (0..count).collect();
@@ -85,18 +85,18 @@ fn evenly_spaced(count: usize, most: usize) -> Vec<usize> {
     (0..most).map(|index| index * (count - 1) / (most - 1)).collect()
 }
 
-/// The grid of frames.
+/// The grid of frames on a contact sheet.
 #[derive(Debug, Clone, Copy)]
 struct Sheet {
     count: usize,
     columns: usize,
-    /// Room for a frame, its label not counted.
+    /// The size of a cell, its label not counted.
     frame: Size,
 }
 
 impl Sheet {
-    /// The grid for `count` frames that look like `first`: of all numbers of columns the one whose
-    /// sheet looks best, then the one with the largest frames.
+    /// The grid for `count` frames of the size of `first`: the number of columns with the best sheet,
+    /// among equals the one with the largest frames.
     fn new(count: usize, first: Size) -> Self {
         let best = (1..=count.max(1)).map(|columns| Self::with(count, columns, first)).min_by(
             |left, right| {
@@ -123,7 +123,7 @@ impl Sheet {
         self.count.div_ceil(self.columns)
     }
 
-    /// Size of the grid.
+    /// The size of the grid, in pixels.
     fn size(&self) -> Size {
         let length = |cells: usize, cell: u32| {
             let cells = u32::try_from(cells).unwrap_or(u32::MAX);
@@ -136,14 +136,14 @@ impl Sheet {
         )
     }
 
-    /// What is wrong with the sheet, 0 for nothing: an unwelcome aspect, and empty places.
+    /// The penalty of a sheet, 0 for none: for its aspect ratio and its empty cells.
     fn faults(&self) -> f64 {
         let places = self.columns * self.rows();
         let empty = places.saturating_sub(self.count) as f64 / places.max(1) as f64;
         self.strain() + EMPTY_WEIGHT * empty
     }
 
-    /// How far the aspect of the whole sheet is from a welcome one, 0 if it is one.
+    /// The logarithmic distance of the sheet's aspect ratio from a good one, 0 if it is one.
     fn strain(&self) -> f64 {
         let grid = self.size();
         let sheet = (grid.width + panel::WIDTH + 3 * GAP, grid.height + 2 * GAP);
@@ -152,14 +152,14 @@ impl Sheet {
         (aspect / nearest).ln().abs()
     }
 
-    /// The size a frame is drawn at: as large as its room allows, aspect kept.
+    /// The size a frame is drawn at: as large as its cell allows, aspect ratio kept.
     fn fit(&self, frame: Size) -> Size {
         let across = f64::from(self.frame.width) / f64::from(frame.width);
         let down = f64::from(self.frame.height) / f64::from(frame.height);
         scaled(frame, across.min(down))
     }
 
-    /// A frame in the middle of its room; under it, from its left border on, label and count.
+    /// Draws a frame centred in its cell, with label and count under it.
     fn cell(&self, picture: &RgbImage, words: &Words, word: &str) -> Result<RgbImage, RenderError> {
         let Size { width, height } = self.frame;
         let mut out = RgbImage::filled(Size::new(width, height + LABEL), GROUND);
@@ -169,7 +169,7 @@ impl Sheet {
         Ok(out)
     }
 
-    /// The line under a frame that begins at `left`, moved where it would not fit.
+    /// Draws the line under a frame that begins at `left`, moved where it would not fit.
     fn label(&self, left: f64, words: &Words, word: &str) -> Result<RgbImage, RenderError> {
         let room = f64::from(self.frame.width);
         let count = words.count(word);
@@ -188,7 +188,7 @@ impl Sheet {
         pixels(&line, 1.0)
     }
 
-    /// The top left corner of a cell.
+    /// The top left corner of the cell with this index.
     fn place(&self, index: usize) -> (usize, usize) {
         let (row, column) = (index / self.columns, index % self.columns);
         let step = |cell: u32| (cell + FRAME_GAP) as usize;

@@ -1,8 +1,8 @@
-//! A picture of what pruning kept: the image with dropped regions dimmed, beside question and
-//! answer.
+//! The pruning overlay: the image with dropped regions dimmed, beside the question and
+//! the answer.
 //!
-//! A video is drawn as a contact sheet of its frames. A pixel may be shown by several tokens (LLaVA-NeXT
-//! sees everything in the base view and again in a crop); it is drawn as its best-kept token.
+//! A video is drawn as a contact sheet of its frames. Several tokens may show the same pixel (LLaVA-NeXT
+//! has it in the base view and again in a crop); it is drawn by the token that was kept longest.
 
 mod contact;
 mod panel;
@@ -13,125 +13,125 @@ use mico_vision::{EncodeError, RgbImage, Size, encode_png};
 
 use crate::drawing::RenderError;
 
-/// Most images on one sheet.
+/// The largest number of images on one sheet.
 pub const MAX_IMAGES: usize = 64;
-/// Most frames of a video on one sheet; of a longer one as many are shown, evenly spaced.
+/// The largest number of frames on one sheet; of a longer video this many are shown, evenly spaced.
 pub const MAX_SHOWN_FRAMES: usize = 64;
-/// Space between and around the parts of a sheet.
+/// Space between and around the parts of a sheet, in pixels.
 const GAP: u32 = 24;
-/// Color of the sheet.
+/// Background color of the sheet, in RGB.
 const GROUND: [u8; 3] = [22, 24, 29];
 
-/// One image and what became of its tokens. Indices are positions in the layout's sequence.
+/// One image and the outcome of pruning. Token indices are positions in the layout's sequence.
 #[derive(Debug, Clone, Copy)]
 pub struct Pruned<'a> {
     /// The decoded image the layout was made for.
     pub image: &'a RgbImage,
-    /// What each token shows.
+    /// The image region of each token.
     pub layout: &'a VisualLayout,
-    /// Tokens that survived Stage 1, where there was one.
+    /// Tokens that survived Stage 1; `None` if there was no such stage.
     pub stage1: Option<&'a [usize]>,
-    /// Tokens that survived to the last block.
+    /// Tokens that survived to the last decoder block.
     pub kept: &'a [usize],
 }
 
-/// A video and what became of its tokens. Indices are positions in the layout's sequence.
+/// A video and the outcome of pruning. Token indices are positions in the layout's sequence.
 #[derive(Debug, Clone, Copy)]
 pub struct Clip<'a> {
     /// The decoded frames the layout was made for, one per group of the layout.
     pub frames: &'a [RgbImage],
-    /// What each token shows of its frame.
+    /// The region of its frame that each token shows.
     pub layout: &'a VisualLayout,
-    /// Tokens that survived Stage 1, where there was one.
+    /// Tokens that survived Stage 1; `None` if there was no such stage.
     pub stage1: Option<&'a [usize]>,
-    /// Tokens that survived to the last block.
+    /// Tokens that survived to the last decoder block.
     pub kept: &'a [usize],
-    /// What is written under each frame, such as its time; empty for the frames' numbers.
+    /// The text under each frame, such as its time; empty for frame numbers.
     pub labels: &'a [String],
 }
 
-/// The words beside the picture.
+/// The text beside the picture.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caption<'a> {
-    /// What was asked.
+    /// The user's question.
     pub question: &'a str,
-    /// What was answered.
+    /// The model's answer.
     pub answer: &'a str,
     /// The token counts, such as `576 -> 128 -> 46`.
     pub counts: &'a str,
 }
 
-/// Why no picture can be drawn.
+/// Why an overlay could not be drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OverlayError {
-    /// Too few or too many images.
+    /// The number of images is 0 or too large.
     #[error("{found} images for one overlay: accepted are 1 to {MAX_IMAGES}")]
     Images {
-        /// Images given.
+        /// The number of images given.
         found: usize,
     },
-    /// A token index beyond the sequence.
+    /// A token index is beyond the layout's sequence.
     #[error("token index {index} of image {image} is beyond its {len} visual tokens")]
     Token {
-        /// Number of the image on the sheet, from 0.
+        /// The image's number on the sheet, counted from 0.
         image: usize,
-        /// The index at fault.
+        /// The offending token index.
         index: usize,
-        /// Length of the sequence.
+        /// The number of tokens in the sequence.
         len: usize,
     },
-    /// A layout made for another image.
+    /// The layout was made for an image of another size.
     #[error("image {image} has size {found}, but its layout was made for {expected}")]
     OtherImage {
-        /// Number of the image on the sheet, from 0.
+        /// The image's number on the sheet, counted from 0.
         image: usize,
-        /// The image's size.
+        /// The size of the image, in pixels.
         found: Size,
-        /// The size in the layout.
+        /// The image size in the layout.
         expected: Size,
     },
-    /// A layout made for another number of frames.
+    /// The layout was made for another number of frames.
     #[error("{found} frames, but their layout was made for {expected}")]
     Frames {
-        /// Frames given.
+        /// The number of frames given.
         found: usize,
-        /// Groups of the layout.
+        /// The number of groups in the layout.
         expected: usize,
     },
-    /// Labels for another number of frames.
+    /// The number of labels is neither 0 nor that of the frames.
     #[error("{found} labels for {expected} frames: accepted is one for each, or none")]
     Labels {
-        /// Labels given.
+        /// The number of labels given.
         found: usize,
-        /// Frames given.
+        /// The number of frames given.
         expected: usize,
     },
-    /// The words could not be drawn.
+    /// The text could not be drawn.
     #[error(transparent)]
     Render(#[from] RenderError),
-    /// The PNG could not be written.
+    /// The PNG could not be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
 }
 
-/// How many tokens met which end.
+/// Counts of tokens by outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Tally {
     kept: usize,
-    /// Of the kept ones, those that show nothing of the image: padding and newlines.
+    /// Kept tokens that show nothing of the image: padding and newlines.
     blind: usize,
     refined: Option<usize>,
     dropped: usize,
     unseen: bool,
 }
 
-/// Draws the sheet and encodes it as PNG.
+/// Draws the sheet of some images and encodes it as PNG.
 pub fn draw_png(images: &[Pruned<'_>], caption: &Caption<'_>) -> Result<Vec<u8>, OverlayError> {
     Ok(encode_png(&draw(images, caption)?)?)
 }
 
-/// Draws the sheet: the images below one another, the words to their right.
+/// Draws the sheet: the images below one another, the text to their right.
 pub fn draw(images: &[Pruned<'_>], caption: &Caption<'_>) -> Result<RgbImage, OverlayError> {
     if !(1..=MAX_IMAGES).contains(&images.len()) {
         return Err(OverlayError::Images { found: images.len() });
@@ -146,7 +146,7 @@ pub fn draw(images: &[Pruned<'_>], caption: &Caption<'_>) -> Result<RgbImage, Ov
     Ok(compose(&pictures, &panel))
 }
 
-/// Draws the image alone, without words, its long side `long` pixels.
+/// Draws one image without text, its long side `long` pixels.
 pub fn shade(pruned: &Pruned<'_>, long: u32) -> Result<RgbImage, OverlayError> {
     let Pruned { image, layout, stage1, kept } = *pruned;
     check_size(0, image, layout)?;
@@ -155,7 +155,7 @@ pub fn shade(pruned: &Pruned<'_>, long: u32) -> Result<RgbImage, OverlayError> {
     Ok(shade::paint(image, fitted(image, long), &fates.marks(None), fates.differ()).0)
 }
 
-/// Draws the first `most` frames of a video alone, without words, the long side of each `long` pixels.
+/// Draws the first `most` frames of a video without text, the long side of each `long` pixels.
 pub fn shade_frames(
     clip: &Clip<'_>,
     most: usize,
@@ -175,7 +175,7 @@ pub fn shade_frames(
     Ok(painted.collect())
 }
 
-/// The size at which an image's long side is `long`.
+/// The size at which an image's long side is `long`, aspect ratio kept.
 fn fitted(image: &RgbImage, long: u32) -> Size {
     let size = image.size();
     let side = size.width.max(size.height);
@@ -189,7 +189,7 @@ pub fn draw_video_png(clip: &Clip<'_>, caption: &Caption<'_>) -> Result<Vec<u8>,
 }
 
 /// Draws a video's contact sheet: the frames in reading order, each with its label and the number of
-/// its tokens that were kept, the words to their right.
+/// its tokens that were kept, the text to their right.
 pub fn draw_video(clip: &Clip<'_>, caption: &Caption<'_>) -> Result<RgbImage, OverlayError> {
     let (found, expected) = (clip.frames.len(), clip.layout.groups().len());
     let Some(first) = clip.frames.first().filter(|_| found == expected) else {
@@ -210,7 +210,7 @@ pub fn draw_video(clip: &Clip<'_>, caption: &Caption<'_>) -> Result<RgbImage, Ov
     Ok(compose(&[picture], &panel::draw(caption, &frames, &tally)?))
 }
 
-/// Pictures below one another, the panel to their right.
+/// Stacks pictures, with the text panel to their right.
 fn compose(pictures: &[RgbImage], panel: &RgbImage) -> RgbImage {
     let sizes = pictures.iter().map(RgbImage::size);
     let column = sizes.clone().map(|size| size.width).max().unwrap_or(0);

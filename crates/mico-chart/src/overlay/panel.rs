@@ -1,4 +1,4 @@
-//! The words beside the picture and the legend under them.
+//! The text panel beside the picture, and the legend under it.
 
 use mico_vision::RgbImage;
 
@@ -10,35 +10,35 @@ use crate::font;
 use crate::geometry::Rect;
 use crate::text::wrap;
 
-/// Width of the panel.
+/// Width of the panel, in pixels.
 pub(super) const WIDTH: u32 = 480;
-/// Colors of headings and of text.
+/// Colors of headings and of text, in RGB.
 pub(super) const HEADING: [u8; 3] = [140, 150, 165];
 pub(super) const TEXT: [u8; 3] = [236, 238, 242];
 /// Font sizes of headings and of text.
 const HEADING_SIZE: f64 = 15.0;
 pub(super) const TEXT_SIZE: f64 = 18.0;
-/// Distances from one line to the next.
+/// Line heights of headings and of text.
 const HEADING_LINE: f64 = 24.0;
 const TEXT_LINE: f64 = 26.0;
-/// Side of a legend's sample.
+/// Side of a legend sample.
 const SAMPLE: f64 = 28.0;
-/// Width of the outline of a sample.
+/// Width of the outline of a legend sample.
 const SAMPLE_OUTLINE: f64 = 2.0;
-/// From a sample to its name, and from one legend line to the next.
+/// Distance from a sample to its name, and height of a legend line.
 const SAMPLE_SPACE: f64 = 12.0;
 const LEGEND_LINE: f64 = SAMPLE + 10.0;
-/// Space between sections.
+/// Space between the sections of the panel.
 const SECTION_GAP: f64 = 20.0;
-/// What the legend's samples show.
+/// The color of the legend samples before shading.
 const SAMPLE_COLOR: [u8; 3] = [206, 120, 78];
 
-/// One line of the panel.
+/// A line of the panel.
 enum Row {
     Heading(&'static str),
     Text(String),
     Legend(String, Fate),
-    /// Below a line of the legend, in line with its name.
+    /// A line of text below a legend line, aligned with its name.
     Note(String),
     Gap,
 }
@@ -75,7 +75,7 @@ pub(super) fn paint([r, g, b]: [u8; 3]) -> Paint {
     Paint::Fixed(crate::color::Color(r, g, b))
 }
 
-/// Draws the panel as high as its words need; `frames` is what there is to say of a video's frames.
+/// Draws the panel as high as its text needs; `frames` is a remark on a video's frames, or empty.
 pub(super) fn draw(
     caption: &Caption<'_>,
     frames: &str,

@@ -1,4 +1,4 @@
-//! One image with each pixel drawn as its best-kept token.
+//! Shading of one image: each pixel is drawn by the best outcome among the tokens that show it.
 
 use mico_vision::layout::{Region, VisualLayout};
 use mico_vision::resample::{ResizeBackend, resize};
@@ -6,31 +6,31 @@ use mico_vision::{RgbImage, Size};
 
 use super::{Pruned, Tally};
 
-/// Bytes of a pixel.
+/// Bytes of an RGB pixel.
 const CHANNELS: usize = 3;
 
-/// The long side of a drawn image is brought into this range.
+/// The long side of a drawn image is scaled into this range, in pixels.
 const LONG_SIDE: std::ops::RangeInclusive<u32> = 672..=1344;
-/// A drawn image is never thinner than this.
+/// The least side of a drawn image, in pixels.
 const MIN_SHORT_SIDE: u32 = 16;
-/// Brightness left to dropped regions.
+/// Brightness of dropped regions, relative to the image.
 const DROPPED_LIGHT: f32 = 0.38;
-/// Brightness left to what no token shows.
+/// Brightness of regions that no token shows.
 const UNSEEN_LIGHT: f32 = 0.12;
-/// Brightness left to Stage-1 survivors.
+/// Brightness of regions that survived Stage 1 only.
 const STAGE1_LIGHT: f32 = 0.62;
-/// Share of the tint on Stage-1 survivors.
+/// Share of the tint in regions that survived Stage 1 only.
 const STAGE1_TINT_SHARE: f32 = 0.22;
-/// Tint of Stage-1 survivors.
+/// Tint of regions that survived Stage 1 only, in RGB.
 const STAGE1_TINT: [u8; 3] = [64, 150, 255];
-/// Outline of Stage-1 survivors.
+/// Outline of tokens that survived Stage 1 only, in RGB.
 pub(super) const STAGE1_OUTLINE: [u8; 3] = [46, 92, 150];
-/// Outline of final survivors.
+/// Outline of tokens that survived to the end, in RGB.
 pub(super) const OUTLINE: [u8; 3] = [255, 206, 64];
-/// Outlines are a pixel thick, doubled from this drawn token side on.
+/// Outlines are one pixel thick, two from this drawn token side on.
 const THICK_FROM: f32 = 40.0;
 
-/// What became of a pixel's best token, worst first.
+/// The outcome of a pixel's best token, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fate {
     Unseen,
@@ -40,7 +40,7 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    /// The color of a pixel with this fate.
+    /// The drawn color of a pixel with this outcome.
     pub(super) fn color(self, pixel: [u8; 3]) -> [u8; 3] {
         let [r, g, b] = pixel.map(f32::from);
         let grey = [0.299 * r + 0.587 * g + 0.114 * b; 3];
@@ -58,7 +58,7 @@ impl Fate {
     }
 }
 
-/// What became of each token of a layout.
+/// The outcome of each token of a layout.
 pub(super) struct Fates<'a> {
     layout: &'a VisualLayout,
     by_token: Vec<Fate>,
@@ -66,7 +66,7 @@ pub(super) struct Fates<'a> {
 }
 
 impl<'a> Fates<'a> {
-    /// The fates of a layout's tokens; every index must lie inside it.
+    /// The outcomes of a layout's tokens; every index must lie inside it.
     pub(super) fn new(layout: &'a VisualLayout, stage1: Option<&[usize]>, kept: &[usize]) -> Self {
         let mut fates = vec![Fate::Dropped; layout.len()];
         for (tokens, fate) in [(stage1.unwrap_or_default(), Fate::Stage1), (kept, Fate::Kept)] {
@@ -77,7 +77,7 @@ impl<'a> Fates<'a> {
         Self { layout, by_token: fates, refined: stage1.is_some() }
     }
 
-    /// What the tokens of a group show, or those of all groups, and their fates.
+    /// The regions and outcomes of the tokens of a group, or of all groups for `None`.
     pub(super) fn marks(&self, group: Option<usize>) -> Vec<(Region, Fate)> {
         let wanted = |token: &usize| group.is_none() || self.layout.group_of(*token) == group;
         (0..self.by_token.len())
@@ -86,12 +86,12 @@ impl<'a> Fates<'a> {
             .collect()
     }
 
-    /// Whether outlines have anything to tell: where all survive, they do not.
+    /// Whether outlines carry information: not where all tokens survive.
     pub(super) fn differ(&self) -> bool {
         self.by_token.iter().any(|fate| *fate != Fate::Kept)
     }
 
-    /// How many tokens met which end; `unseen` if a picture has pixels that no token shows.
+    /// Counts of tokens by outcome; `unseen` if the picture has pixels that no token shows.
     pub(super) fn tally(&self, unseen: bool) -> Tally {
         let count = |fate| self.by_token.iter().filter(|found| **found == fate).count();
         let blind = |token: &usize| {
@@ -107,7 +107,7 @@ impl<'a> Fates<'a> {
     }
 }
 
-/// Draws one image and counts its tokens' fates.
+/// Draws one image and counts the outcomes of its tokens.
 pub(super) fn draw(pruned: &Pruned<'_>) -> (RgbImage, Tally) {
     let fates = Fates::new(pruned.layout, pruned.stage1, pruned.kept);
     let size = drawn_size(pruned.image.size());
@@ -115,8 +115,8 @@ pub(super) fn draw(pruned: &Pruned<'_>) -> (RgbImage, Tally) {
     (picture, fates.tally(unseen))
 }
 
-/// An image at another size, each pixel as the best-kept of the `marks` that show it, and whether
-/// any pixel is shown by none.
+/// Draws an image at another size, each pixel by the best of the `marks` that show it; also returns
+/// whether any pixel is shown by none.
 pub(super) fn paint(
     image: &RgbImage,
     size: Size,
@@ -140,7 +140,7 @@ pub(super) fn paint(
         pixel.copy_from_slice(&color);
     }
     if outlined {
-        // Final survivors come last, so that no other outline runs over theirs.
+        // Final survivors come last, so that no other outline covers theirs.
         for (wanted, color) in [(Fate::Stage1, STAGE1_OUTLINE), (Fate::Kept, OUTLINE)] {
             for (region, _) in marks.iter().filter(|(_, fate)| *fate == wanted) {
                 if let Some(area) = scale.area(region) {
@@ -158,13 +158,13 @@ fn drawn_size(size: Size) -> Size {
     scaled(size, scale)
 }
 
-/// A size times `scale`, never thinner than can be seen.
+/// A size times `scale`, each side at least [`MIN_SHORT_SIDE`].
 pub(super) fn scaled(size: Size, scale: f64) -> Size {
     let side = |side: u32| ((f64::from(side) * scale).round() as u32).max(MIN_SHORT_SIDE);
     Size::new(side(size.width), side(size.height))
 }
 
-/// A rectangle of whole drawn pixels, not empty.
+/// A non-empty rectangle of whole drawn pixels.
 struct Area {
     x0: usize,
     y0: usize,
@@ -172,7 +172,7 @@ struct Area {
     y1: usize,
 }
 
-/// From image pixels to drawn pixels.
+/// The mapping from image pixels to drawn pixels.
 struct Scale {
     across: f32,
     down: f32,
@@ -201,7 +201,7 @@ impl Scale {
     }
 }
 
-/// Draws the border of `area`, inside it, at the pixels that are `allowed`.
+/// Draws the border of `area`, on its inside, at the pixels that are `allowed`.
 fn outline(out: &mut RgbImage, area: &Area, allowed: impl Fn(usize) -> bool, color: [u8; 3]) {
     let side = (area.x1 - area.x0).min(area.y1 - area.y0);
     let thick = if side as f32 >= THICK_FROM { 2 } else { 1 };

@@ -1,4 +1,4 @@
-//! Attention of a single query row, as every generated token needs it.
+//! Attention of a single query row, as in decoding one token at a time.
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Shape, Tensor};
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ impl CustomOp3 for SingleRow {
     }
 }
 
-/// Attention of one query over every key, on the CPU in f32; gives `[1, heads * d]`.
+/// Attention of one query over every key, on the CPU in f32; returns `[1, heads * d]`.
 pub(super) fn single_row(input: &AttentionInput) -> Result<Tensor> {
     let q = input.q.contiguous()?;
     Ok(q.apply_op3_no_bwd(input.k, input.v, &SingleRow)?)

@@ -1,8 +1,8 @@
-//! Keys or values of a cache seen from a CPU kernel.
+//! Views of cached keys or values for the CPU kernels.
 
 use candle_core::{CpuStorage, Layout, Result};
 
-/// A `[kv_heads, keys, d]` view whose rows are contiguous, whatever lies between the heads.
+/// A `[kv_heads, keys, d]` view whose rows are contiguous, whatever the stride between heads.
 pub(super) struct Heads<'a> {
     data: &'a [f32],
     stride: usize,
@@ -15,7 +15,7 @@ impl<'a> Heads<'a> {
     pub(super) fn new(storage: &'a CpuStorage, layout: &Layout) -> Result<Self> {
         let (count, keys, dim) = layout.shape().dims3()?;
         let stride = layout.stride();
-        // The only row of a head lies where it lies.
+        // A head with a single row may have any row stride.
         if (keys > 1 && stride[1] != dim) || stride[2] != 1 {
             return Err(candle_core::Error::RequiresContiguous { op: "attention" }.bt());
         }
@@ -23,7 +23,7 @@ impl<'a> Heads<'a> {
         Ok(Self { data, stride: stride[0], count, keys, dim })
     }
 
-    /// All rows of a head.
+    /// The rows of a head, `[keys, d]`.
     pub(super) fn head(&self, head: usize) -> &'a [f32] {
         &self.data[head * self.stride..][..self.keys * self.dim]
     }

@@ -1,4 +1,4 @@
-//! Attention in row tiles: scores of a bounded number of query rows exist at a time, never a whole
+//! Softmax attention in row tiles: only the scores of some query rows exist at a time, never a whole
 //! heads x N x N map.
 
 mod decode;
@@ -12,10 +12,10 @@ pub(crate) use tiled::{AttentionInput, attention};
 /// is longer.
 pub(crate) const SCORE_TILE: usize = 1 << 22;
 
-/// Query rows per tile at most: smaller tiles skip more of what causality hides.
+/// The most query rows per tile: smaller tiles skip more of what the causal mask hides.
 const MAX_TILE_ROWS: usize = 128;
 
-/// Query rows whose scores against `keys` keys in `heads` heads fit into [`SCORE_TILE`].
+/// The number of query rows whose scores against `keys` keys in `heads` heads fit into [`SCORE_TILE`].
 pub(crate) fn tile_rows(heads: usize, keys: usize) -> usize {
     (SCORE_TILE / (heads * keys).max(1)).max(1)
 }

@@ -1,5 +1,5 @@
-//! Attention of many query rows on the CPU in f32: a thread takes a tile of the query rows of a head
-//! at a time and holds their scores, nothing else.
+//! Attention of many query rows on the CPU in f32, as in prefill: a thread takes one tile of a head's
+//! query rows at a time and holds only their scores.
 
 use candle_core::{CpuStorage, CustomOp3, Layout, Shape, Tensor};
 use rayon::prelude::*;
@@ -9,7 +9,7 @@ use super::tiled::AttentionInput;
 use crate::error::Result;
 use crate::ops::{PANEL, PanelShape, Rows, product, softmax_row};
 
-/// Query rows per tile: six register blocks of rows; a smaller tile skips more of what causality
+/// Query rows per tile: six register blocks of rows. A smaller tile skips more of what the causal mask
 /// hides, a larger one reads keys and values less often.
 const TILE_ROWS: usize = 36;
 
@@ -21,7 +21,7 @@ struct Prefill {
 /// one filled up with zeros.
 struct Panels {
     data: Vec<f32>,
-    /// Numbers of a head.
+    /// The number of values in the panels of one head.
     size: usize,
     dim: usize,
 }
@@ -44,14 +44,14 @@ impl Panels {
         Self { data, size, dim }
     }
 
-    /// The panels of a head.
+    /// The key panels of a head.
     fn head(&self, head: usize) -> impl Iterator<Item = Rows<'_>> {
         let panels = self.data[head * self.size..][..self.size].chunks_exact(self.dim * PANEL);
         panels.map(|data| Rows { data, stride: PANEL })
     }
 }
 
-/// Some rows of the result of a head.
+/// Some rows of a head's output, computed by one thread.
 struct Tile<'a, 'b> {
     head: usize,
     start: usize,
@@ -88,7 +88,7 @@ impl CustomOp3 for Prefill {
                 head.push(part);
             }
         }
-        // One head after the other, so that its keys and values stay in a thread's cache.
+        // Head after head, so that keys and values stay in a thread's cache.
         let tiles: Vec<Tile> = by_head
             .iter_mut()
             .enumerate()
@@ -129,7 +129,7 @@ impl CustomOp3 for Prefill {
     }
 }
 
-/// Attention of all query rows; gives `[n, heads * d]`.
+/// Attention of all query rows; returns `[n, heads * d]`.
 pub(super) fn many_rows(input: &AttentionInput) -> Result<Tensor> {
     let q = input.q.contiguous()?;
     Ok(q.apply_op3_no_bwd(input.k, input.v, &Prefill { causal: input.causal })?)

@@ -1,4 +1,4 @@
-//! Attention of many query rows.
+//! Softmax attention of any number of queries, dispatched to the kernel of the device.
 
 use candle_core::{DType, Tensor};
 
@@ -6,19 +6,19 @@ use super::{MAX_TILE_ROWS, decode, prefill, tile_rows};
 use crate::error::Result;
 use crate::ops::{RowSoftmax, softmax_in_place};
 
-/// What attends to what.
+/// Queries, keys and values of one attention.
 pub(crate) struct AttentionInput<'a> {
-    /// `[heads, n, d]`
+    /// Queries `[heads, n, d]`, already rotated.
     pub(crate) q: &'a Tensor,
-    /// `[kv_heads, keys, d]`; `kv_heads` divides `heads`.
+    /// Keys `[kv_heads, keys, d]`; `kv_heads` divides `heads` (grouped-query attention).
     pub(crate) k: &'a Tensor,
-    /// `[kv_heads, keys, d]`
+    /// Values `[kv_heads, keys, d]`, in the order of the keys.
     pub(crate) v: &'a Tensor,
-    /// Causal: the queries are the last `n` of the `keys` tokens and none sees a later one.
+    /// Causal mask: the queries are the last `n` of the `keys` tokens and none sees a later one.
     pub(crate) causal: bool,
 }
 
-/// Softmax attention with scale `d^-1/2`; gives `[n, heads * d]`.
+/// Softmax attention with scale `d^-1/2`; returns `[n, heads * d]`.
 ///
 /// The query heads that share a key head are folded into the rows of one product, so keys and
 /// values are never repeated.
@@ -30,7 +30,7 @@ pub(crate) fn attention(input: &AttentionInput) -> Result<Tensor> {
     composed(input)
 }
 
-/// The same out of candle's own operations, for other devices and formats.
+/// [`attention`] by candle's own operations, for other devices and formats.
 fn composed(input: &AttentionInput) -> Result<Tensor> {
     let (heads, rows, dim) = input.q.dims3()?;
     let (kv_heads, keys, _) = input.k.dims3()?;
@@ -71,7 +71,7 @@ fn composed(input: &AttentionInput) -> Result<Tensor> {
     Ok(joined.reshape((rows, heads * dim))?)
 }
 
-/// The fused kernel of CUDA devices.
+/// [`attention`] by the fused kernel of CUDA devices (flash attention).
 #[cfg(feature = "flash-attn")]
 fn flash(input: &AttentionInput) -> Result<Tensor> {
     let (heads, rows, dim) = input.q.dims3()?;

@@ -1,16 +1,16 @@
-//! Keys and values of one block.
+//! The KV cache of one decoder block.
 
 use candle_core::Tensor;
 
 use crate::error::{Error, Result};
 
-/// A full buffer is replaced by one this many halves as large, so that appending token by token
-/// copies each entry a bounded number of times.
+/// A full buffer is replaced by one 3/2 as large, so that appending token by token copies each entry
+/// a bounded number of times.
 const GROWTH_HALVES: usize = 3;
-/// Room left after the first fill for the tokens of an answer.
+/// Spare room after the first fill, in tokens, for the answer.
 const FIRST_SLACK: usize = 64;
 
-/// Keys and values of one block: `[kv_heads, length, head_dim]` each.
+/// The KV cache of one block: keys and values, `[kv_heads, length, head_dim]` each.
 ///
 /// Entries once written never change: a truncated cache moves to a fresh buffer before it grows
 /// again, so views handed out earlier stay valid.
@@ -74,7 +74,7 @@ impl KeysValues {
         Ok(Self { buffers: Some((own(k)?, own(v)?)), capacity: self.len, len: self.len })
     }
 
-    /// Bytes allocated, the room for growth included.
+    /// Bytes allocated, including the room for growth.
     pub(super) fn bytes(&self) -> usize {
         let size = |t: &Tensor| t.elem_count() * t.dtype().size_in_bytes();
         self.buffers.as_ref().map_or(0, |(k, v)| size(k) + size(v))

@@ -1,5 +1,5 @@
-//! What each block remembers of the tokens before: keys and values, each block with its own length,
-//! or a recurrent state of fixed size.
+//! Decoder caches: a KV cache per block, each with its own length, or for linear attention a recurrent
+//! state of fixed size.
 
 mod kv;
 
@@ -11,14 +11,14 @@ use crate::config::MixerKind;
 use crate::error::{Error, Result};
 use kv::KeysValues;
 
-/// What a block with linear attention remembers. It is kept where the rule runs, on the CPU in f32.
+/// The recurrent state of a linear-attention block, on the CPU in f32 like the rule that updates it.
 ///
-/// Clones share the numbers until one of them is brought up to date, so a clone stays what it was.
+/// Clones share the values until one is updated (copy on write), so a clone stays as it was.
 #[derive(Debug, Clone)]
 pub(crate) struct RecurrentState {
     /// The last inputs of the convolution, `[kernel - 1, channels]`, zeros before the beginning.
     pub(crate) window: Arc<Vec<f32>>,
-    /// One matrix per value head, `[value_heads, key_dim, value_dim]`.
+    /// The state of each value head, `[value_heads, key_dim, value_dim]`.
     pub(crate) memory: Arc<Vec<f32>>,
 }
 
@@ -31,7 +31,7 @@ impl RecurrentState {
 #[derive(Debug)]
 enum BlockCache {
     Attention(KeysValues),
-    /// Nothing before the first token.
+    /// A recurrent state; `None` before the first token.
     Recurrent(Option<RecurrentState>),
 }
 
@@ -92,13 +92,13 @@ enum BlockMark {
     State(Option<RecurrentState>),
 }
 
-/// A moment in the life of [`Caches`], to return to. Cheap: no entry is copied.
+/// A snapshot of the lengths of [`Caches`], to return to. Cheap: no entry is copied.
 #[derive(Debug, Clone)]
 pub struct CacheMark {
     blocks: Vec<BlockMark>,
 }
 
-/// The caches of all blocks of a decoder.
+/// The KV caches and recurrent states of all blocks of a decoder.
 ///
 /// After in-decoder pruning the blocks hold different numbers of tokens, so there is no common
 /// length, and a token's position is never derived from one. Blocks with linear attention hold no
@@ -109,8 +109,8 @@ pub struct Caches {
 }
 
 impl Caches {
-    /// Empty caches for a decoder of `blocks` blocks that all have full attention. Nothing is
-    /// allocated before it is needed.
+    /// Empty caches for a decoder of `blocks` blocks that all have full attention. Memory is allocated
+    /// when the first token arrives.
     pub fn new(blocks: usize) -> Self {
         Self::of((0..blocks).map(|_| MixerKind::FullAttention))
     }
@@ -120,42 +120,42 @@ impl Caches {
         Self { blocks: kinds.into_iter().map(BlockCache::new).collect() }
     }
 
-    /// Number of blocks.
+    /// The number of decoder blocks.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// What a block (0-based) is made for; `None` for a block that does not exist.
+    /// The kind of a block (0-based); `None` for a block that does not exist.
     pub fn kind(&self, block: usize) -> Option<MixerKind> {
         self.blocks.get(block).map(BlockCache::kind)
     }
 
-    /// Tokens held by a block (0-based); `None` if it keeps a recurrent state or does not exist.
+    /// Tokens in a block's KV cache (0-based); `None` if it has a recurrent state or does not exist.
     pub fn len(&self, block: usize) -> Option<usize> {
         self.blocks.get(block).and_then(BlockCache::len)
     }
 
-    /// Whether no block remembers anything.
+    /// Whether every cache is empty.
     pub fn is_empty(&self) -> bool {
         self.blocks.iter().all(BlockCache::is_empty)
     }
 
-    /// Tokens held by each block; `None` for blocks that keep a recurrent state.
+    /// Tokens in each block's KV cache; `None` for blocks with a recurrent state.
     pub fn lengths(&self) -> Vec<Option<usize>> {
         self.blocks.iter().map(BlockCache::len).collect()
     }
 
-    /// Bytes allocated, the room for growth included.
+    /// Bytes allocated, including the room for growth.
     pub fn bytes(&self) -> usize {
         self.blocks.iter().map(BlockCache::bytes).sum()
     }
 
-    /// The present moment, for [`Self::restore`].
+    /// A snapshot of the present state, for [`Self::restore`].
     pub fn mark(&self) -> CacheMark {
         CacheMark { blocks: self.blocks.iter().map(BlockCache::mark).collect() }
     }
 
-    /// Forgets everything since `mark`, which must be of these caches.
+    /// Drops everything added since `mark`, which must have been taken of these caches.
     pub fn restore(&mut self, mark: CacheMark) -> Result<()> {
         self.check(&mark)?;
         for (cache, mark) in self.blocks.iter_mut().zip(mark.blocks) {
@@ -168,7 +168,7 @@ impl Caches {
         Ok(())
     }
 
-    /// Refuses a mark that cannot be of these caches.
+    /// Refuses a mark that cannot have been taken of these caches.
     fn check(&self, mark: &CacheMark) -> Result<()> {
         let refuse = |message: String| Err(Error::input("cache mark", message));
         if mark.blocks.len() != self.blocks.len() {
@@ -195,7 +195,7 @@ impl Caches {
         Ok(Self { blocks })
     }
 
-    /// Keys and values of a block (`[kv_heads, len, head_dim]`), if it holds any.
+    /// Keys and values of a block (`[kv_heads, len, head_dim]` each); `None` if it holds none.
     pub fn get(&self, block: usize) -> Result<Option<(Tensor, Tensor)>> {
         match self.blocks.get(block) {
             Some(BlockCache::Attention(cache)) => cache.views(),
@@ -203,7 +203,7 @@ impl Caches {
         }
     }
 
-    /// Appends to a block and returns all its keys and values.
+    /// Appends keys and values to a block's cache and returns all of them.
     pub(crate) fn append(
         &mut self,
         block: usize,
@@ -216,8 +216,8 @@ impl Caches {
         }
     }
 
-    /// The state of a block with linear attention, to be brought up to date; nothing before its
-    /// first token.
+    /// The recurrent state of a linear-attention block, for updating; `None` before its first
+    /// token.
     pub(crate) fn state(&mut self, block: usize) -> Result<&mut Option<RecurrentState>> {
         let error = self.no_such(block, "a recurrent state");
         match self.blocks.get_mut(block) {
@@ -232,7 +232,7 @@ impl Caches {
     }
 }
 
-/// Bytes one token takes in one block.
+/// Bytes that one token takes in the KV cache of one block.
 pub(crate) fn bytes_per_token(kv_heads: usize, head_dim: usize, dtype: DType) -> usize {
     2 * kv_heads * head_dim * dtype.size_in_bytes()
 }

@@ -1,6 +1,6 @@
-//! The names a tensor goes by in the published, in-memory and original layouts.
+//! The names of tensors in the published, in-memory and original checkpoint layouts.
 
-/// The parts of a model as far as tensor names are concerned.
+/// The parts of a model by which tensor names are grouped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The vision tower, a Qwen model's mergers included.
@@ -9,9 +9,9 @@ pub enum Part {
     Projector,
     /// Embedding table, blocks and final norm of the decoder.
     Decoder,
-    /// The output head.
+    /// The output head (`lm_head`), absent where it is tied to the embedding table.
     Head,
-    /// The row separator of LLaVA-NeXT and LLaVA-Video.
+    /// The learned newline embedding of LLaVA-NeXT and LLaVA-Video (`image_newline`).
     Newline,
 }
 
@@ -27,10 +27,10 @@ const VISION: &[&str] = &[
     "model.visual.",
     "vision_model.",
 ];
-/// Tower prefixes inside a folder that holds nothing else.
+/// Tower prefixes in a folder that holds only the tower.
 const TOWER_FOLDER: &[&str] = &["vision_model.", ""];
 const PROJECTOR: &[&str] = &["multi_modal_projector.", "model.multi_modal_projector."];
-/// Original projectors are numbered lists of layers, the non-linearity counted.
+/// Original projectors are numbered layers, where the activation function counts as one.
 const ORIGINAL_PROJECTORS: [(&str, &[(&str, &str)]); 2] = [
     ("model.mm_projector.", &[("linear_1", "0"), ("linear_2", "2")]),
     ("mlp1.", &[("layer_norm", "0"), ("linear_1", "1"), ("linear_2", "3")]),
@@ -64,14 +64,14 @@ pub(super) fn candidates(part: Part, name: &str) -> Vec<String> {
     }
 }
 
-/// The same for a tower that lives in its own folder.
+/// Every name under which a tensor may be stored in a tower's own folder.
 pub(super) fn tower_candidates(name: &str) -> Vec<String> {
     TOWER_FOLDER.iter().map(|prefix| format!("{prefix}{name}")).collect()
 }
 
-/// Whether a tensor is known to be of no use: position tables, the tower's blocks from number
-/// `vision_blocks` on, the norm and head after them, CLIP's text side and heads, the extra blocks
-/// with which Qwen3.5 predicts several tokens at once.
+/// Whether a tensor is known to be unused: position tables, the tower's blocks from number
+/// `vision_blocks` on, the norm and head after them, CLIP's text side and heads, and the blocks with
+/// which Qwen3.5 predicts several tokens at once.
 pub(super) fn is_ignorable(name: &str, vision_blocks: usize) -> bool {
     const ENDINGS: [&str; 3] = [".inv_freq", ".position_ids", "logit_scale"];
     const STARTS: [&str; 6] = [

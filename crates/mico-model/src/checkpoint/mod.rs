@@ -1,4 +1,4 @@
-//! Model folders: one safetensors file, or shards listed in an index.
+//! Checkpoint folders: one safetensors file, or shards listed in an index.
 
 mod layout;
 mod shard;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::files::ModelFiles;
 use shard::Shard;
 
-/// The tensors of a model folder, found by name. Opening reads headers only.
+/// The tensors of a model folder, by name. Opening reads headers only.
 #[derive(Debug)]
 pub struct Checkpoint {
     folder: PathBuf,
@@ -80,7 +80,7 @@ impl Checkpoint {
         Ok(Self { folder: folder.to_path_buf(), shards, by_name })
     }
 
-    /// The folder this was opened from.
+    /// The folder the checkpoint was opened from.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -95,7 +95,7 @@ impl Checkpoint {
         self.by_name.contains_key(name)
     }
 
-    /// Shape of a tensor and the bytes it takes in its file.
+    /// A tensor's shape and its size in the file in bytes; `None` if there is none of that name.
     pub fn info(&self, name: &str) -> Option<(&[usize], usize)> {
         self.shards[*self.by_name.get(name)?].info(name)
     }

@@ -10,7 +10,7 @@ use mico_tensors::{Dtype, Header};
 
 use crate::error::{Error, Result};
 
-/// An opened safetensors file.
+/// An opened safetensors file with its parsed header.
 #[derive(Debug)]
 pub(super) struct Shard {
     path: PathBuf,
@@ -21,7 +21,7 @@ pub(super) struct Shard {
 impl Shard {
     /// Reads the header and checks it against the length of the file.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        // Looked at before it is opened: opening a pipe waits for its writer.
+        // Checked before opening: opening a named pipe would wait for its writer.
         let found = std::fs::metadata(path).map_err(Error::io(path))?;
         if !found.is_file() {
             return Err(Error::Shard {
@@ -34,7 +34,7 @@ impl Shard {
         Self::checked(path, None, header)
     }
 
-    /// The same for a file whose contents are in memory.
+    /// [`Shard::open`] for a file whose contents are in memory.
     pub(super) fn in_memory(path: &Path, bytes: &'static [u8]) -> Result<Self> {
         let header = Header::read(&mut &*bytes, bytes.len() as u64).map_err(bad(path))?;
         Self::checked(path, Some(bytes), header)
@@ -50,7 +50,7 @@ impl Shard {
         self.header.names()
     }
 
-    /// Shape and stored bytes of a tensor.
+    /// A tensor's shape and its size in the file in bytes.
     pub(super) fn info(&self, name: &str) -> Option<(&[usize], usize)> {
         let info = self.header.get(name)?;
         Some((info.shape(), info.bytes() as usize))
@@ -79,7 +79,7 @@ impl Shard {
     }
 }
 
-/// Adds the file's name.
+/// Adds the file name to an error.
 fn bad(path: &Path) -> impl Fn(mico_tensors::Error) -> Error {
     move |error| match error {
         mico_tensors::Error::Io(error) => Error::io(path)(error),

@@ -1,4 +1,4 @@
-//! Hands the model's parts their tensors out of a checkpoint and keeps count.
+//! The tensor source of a checkpoint, which reports progress while the model is built.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::files::ModelFiles;
 use crate::weights::{Progress, ProgressFn, TensorSource};
 
-/// A checkpoint, perhaps with the tower in a folder of its own, being loaded.
+/// A checkpoint being loaded, with the vision tower in a folder of its own if need be.
 pub(crate) struct CheckpointSource {
     main: Checkpoint,
     tower: Option<Checkpoint>,
@@ -51,7 +51,7 @@ impl CheckpointSource {
         Ok(Self { main, tower, used: BTreeSet::new(), vision_blocks, progress, notify })
     }
 
-    /// Tensors nobody asked for, the well-known useless ones left out.
+    /// The tensors that nobody asked for, without those known to be unused.
     pub(crate) fn unexpected(&self) -> Vec<String> {
         self.main
             .names()

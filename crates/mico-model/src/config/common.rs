@@ -1,10 +1,10 @@
-//! Settings that every family's file states alike.
+//! Configuration fields that every family's file states in the same way.
 
 use super::StoredDtype;
 use super::fields::Fields;
 use crate::error::{Error, Result};
 
-/// Ids that end an answer, from the root or the text part; `default` if neither says.
+/// Token ids that end generation, from the root or the text part; `default` if neither states them.
 pub fn eos(root: &Fields, text: Option<&Fields>, default: &[u32]) -> Result<Vec<u32>> {
     for fields in [Some(root), text].into_iter().flatten() {
         if let Some(ids) = fields.tokens("eos_token_id")? {
@@ -14,7 +14,7 @@ pub fn eos(root: &Fields, text: Option<&Fields>, default: &[u32]) -> Result<Vec<
     Ok(default.to_vec())
 }
 
-/// The id that begins a prompt, from the root or the text part.
+/// The token id that begins a prompt, from the root or the text part; `None` if neither states it.
 pub fn bos(root: &Fields, text: Option<&Fields>) -> Result<Option<u32>> {
     match root.token("bos_token_id")? {
         Some(id) => Ok(Some(id)),
@@ -22,7 +22,7 @@ pub fn bos(root: &Fields, text: Option<&Fields>) -> Result<Option<u32>> {
     }
 }
 
-/// The number format of the weights, `dtype` or `torch_dtype`.
+/// The number format of the weights, from `dtype` or `torch_dtype`; `None` if not stated.
 pub fn dtype(root: &Fields, text: Option<&Fields>) -> Result<Option<StoredDtype>> {
     for fields in [Some(root), text].into_iter().flatten() {
         for key in ["dtype", "torch_dtype"] {

@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use super::parts::Activation;
 use crate::error::{Error, Result};
 
-/// Configuration files are small; anything larger is not one.
+/// The largest configuration file accepted: real ones are a few kilobytes.
 pub(super) const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
-/// A JSON object together with where it came from.
+/// A JSON object, with its file and path for error messages.
 #[derive(Debug, Clone)]
 pub struct Fields {
     file: String,
@@ -49,7 +49,7 @@ impl Fields {
         }
     }
 
-    /// The file the settings come from.
+    /// The name of the file the settings come from.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -59,18 +59,18 @@ impl Fields {
         self.get(key).is_some()
     }
 
-    /// An error about one setting.
+    /// An error about the setting `key`.
     pub fn error(&self, key: &str, message: impl Into<String>) -> Error {
         Error::Config { file: self.file.clone(), field: self.path(key), message: message.into() }
     }
 
-    /// The error of a setting that asks for something there is none of here.
+    /// The error of a setting that asks for a feature this crate does not support.
     pub fn unsupported(&self, key: &str, message: impl Into<String>) -> Error {
         let (file, field) = (self.file.clone(), self.path(key));
         Error::Unsupported { file, field, message: message.into() }
     }
 
-    /// Dotted path of a setting.
+    /// The dotted path of a setting, such as `text_config.hidden_size`.
     fn path(&self, key: &str) -> String {
         if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) }
     }
@@ -83,7 +83,7 @@ impl Fields {
         self.error(key, format!("is {value}, expected {accepted}"))
     }
 
-    /// A nested object, empty when absent.
+    /// A nested object; `None` if absent.
     pub fn object(&self, key: &str) -> Result<Option<Self>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let Value::Object(map) = value else {
@@ -92,12 +92,12 @@ impl Fields {
         Ok(Some(Self { file: self.file.clone(), prefix: self.path(key), map: map.clone() }))
     }
 
-    /// A nested object that must be there.
+    /// A nested object; an error if absent.
     pub fn part(&self, key: &str) -> Result<Self> {
         self.object(key)?.ok_or_else(|| self.error(key, "is missing, an object is expected"))
     }
 
-    /// Refuses a text other than the accepted one; an absent one means it.
+    /// Refuses a string other than the accepted one; an absent setting is accepted.
     pub fn only(&self, key: &str, accepted: &str) -> Result<()> {
         match self.text(key)? {
             Some(found) if found != accepted => {
@@ -107,7 +107,7 @@ impl Fields {
         }
     }
 
-    /// Refuses a flag other than the accepted one; an absent one means it.
+    /// Refuses a flag other than the accepted one; an absent setting is accepted.
     pub fn must(&self, key: &str, accepted: bool) -> Result<()> {
         match self.flag(key)? {
             Some(found) if found != accepted => {
@@ -117,13 +117,13 @@ impl Fields {
         }
     }
 
-    /// A token id under the first of several keys that is there.
+    /// The token id under the first of several keys that is present.
     pub fn token_of(&self, keys: &[&str]) -> Result<Option<u32>> {
         let stated = keys.iter().find(|key| self.has(key));
         stated.map_or(Ok(None), |key| self.token(key))
     }
 
-    /// A count.
+    /// A non-negative whole number; `None` if absent, an error for anything else.
     pub fn usize(&self, key: &str) -> Result<Option<usize>> {
         self.get(key)
             .map(|value| {
@@ -135,7 +135,7 @@ impl Fields {
             .transpose()
     }
 
-    /// A token id.
+    /// A token id (32 bits); `None` if absent.
     pub fn token(&self, key: &str) -> Result<Option<u32>> {
         self.usize(key)?
             .map(|id| {
@@ -144,7 +144,7 @@ impl Fields {
             .transpose()
     }
 
-    /// Token ids given as a number or a list of numbers.
+    /// Token ids, given as one number or a list of numbers.
     pub fn tokens(&self, key: &str) -> Result<Option<Vec<u32>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let one = |value: &Value| {
@@ -159,7 +159,7 @@ impl Fields {
         }
     }
 
-    /// A list of counts.
+    /// A list of non-negative whole numbers; `None` if absent.
     pub fn counts(&self, key: &str) -> Result<Option<Vec<usize>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let one = |value: &Value| value.as_u64().and_then(|n| usize::try_from(n).ok());
@@ -211,7 +211,7 @@ impl Fields {
         }
     }
 
-    /// The name of a non-linearity.
+    /// An activation function by name; `None` if absent.
     pub fn activation(&self, key: &str) -> Result<Option<Activation>> {
         let Some(name) = self.text(key)? else { return Ok(None) };
         match Activation::parse(name) {
@@ -220,28 +220,28 @@ impl Fields {
         }
     }
 
-    /// A flag.
+    /// A Boolean; `None` if absent, an error for anything else.
     pub fn flag(&self, key: &str) -> Result<Option<bool>> {
         self.get(key)
             .map(|value| value.as_bool().ok_or_else(|| self.wrong(key, value, "true or false")))
             .transpose()
     }
 
-    /// A text.
+    /// A string; `None` if absent, an error for anything else.
     pub fn text(&self, key: &str) -> Result<Option<&str>> {
         self.get(key)
             .map(|value| value.as_str().ok_or_else(|| self.wrong(key, value, "a string")))
             .transpose()
     }
 
-    /// A list of texts.
+    /// A list of strings; `None` if absent.
     pub fn texts(&self, key: &str) -> Result<Option<Vec<&str>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let texts = value.as_array().and_then(|items| items.iter().map(Value::as_str).collect());
         texts.map(Some).ok_or_else(|| self.wrong(key, value, "a list of strings"))
     }
 
-    /// A list of pairs of counts.
+    /// A list of pairs of whole numbers; `None` if absent.
     pub fn pairs(&self, key: &str) -> Result<Option<Vec<(usize, usize)>>> {
         let Some(value) = self.get(key) else { return Ok(None) };
         let wrong = || self.wrong(key, value, "a list of [height, width] pairs");

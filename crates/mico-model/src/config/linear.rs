@@ -1,38 +1,38 @@
-//! Settings of the blocks with linear attention (Gated DeltaNet), and which blocks those are.
+//! Configuration of the linear-attention blocks (Gated DeltaNet), and which blocks those are.
 
 use super::fields::Fields;
 use super::parts::{Check, MAX_BLOCKS, MAX_WIDTH};
 use crate::error::Result;
 
-/// Longest causal convolution accepted.
+/// The longest causal convolution accepted, in tokens.
 const MAX_KERNEL: usize = 64;
-/// Largest recurrent state of one block, in numbers (256 MiB of f32).
+/// The largest recurrent state of one block, in values (256 MiB of f32).
 const MAX_STATE: usize = 1 << 26;
-/// Every so manieth block has full attention in a file that does not say which.
+/// One block in this many has full attention, in a file that does not list them.
 const USUAL_INTERVAL: usize = 4;
 
-/// How a block mixes tokens.
+/// The token mixer of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MixerKind {
-    /// Softmax attention over everything before; keeps keys and values.
+    /// Softmax attention over all earlier tokens; keeps a KV cache.
     #[default]
     FullAttention,
-    /// The gated delta rule; keeps a state of fixed size.
+    /// Linear attention by the gated delta rule; keeps a state of fixed size.
     LinearAttention,
 }
 
 /// Which blocks have linear attention, and its sizes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinearAttentionConfig {
-    /// The kind of each block, as many as the decoder has.
+    /// The mixer of each block, one entry per decoder block.
     pub mixers: Vec<MixerKind>,
-    /// Tokens the causal convolution spans.
+    /// Length of the causal convolution, in tokens.
     pub conv_kernel: usize,
-    /// Heads of queries and keys; divides `value_heads`.
+    /// The number of query and key heads; divides `value_heads`.
     pub key_heads: usize,
     /// Width of a query or key head.
     pub key_dim: usize,
-    /// Heads of values, each with a state of `key_dim x value_dim`.
+    /// The number of value heads, each with a state of `key_dim x value_dim`.
     pub value_heads: usize,
     /// Width of a value head.
     pub value_dim: usize,
@@ -49,27 +49,27 @@ impl LinearAttentionConfig {
             .collect()
     }
 
-    /// Width of all queries, as of all keys.
+    /// Width of all query heads together, and of all key heads.
     pub fn keys_width(&self) -> usize {
         self.key_heads * self.key_dim
     }
 
-    /// Width of all values, and of the gate on the output.
+    /// Width of all value heads together, and of the output gate.
     pub fn values_width(&self) -> usize {
         self.value_heads * self.value_dim
     }
 
-    /// Channels of the convolution: queries, keys, values.
+    /// Channels of the convolution: all queries, keys and values.
     pub fn channels(&self) -> usize {
         2 * self.keys_width() + self.values_width()
     }
 
-    /// Numbers a block keeps: the matrices of its value heads and the convolution's window.
+    /// The number of values a block keeps: the states of its value heads and the convolution's window.
     pub fn state(&self) -> usize {
         self.values_width() * self.key_dim + self.conv_kernel.saturating_sub(1) * self.channels()
     }
 
-    /// Value heads that share a key head.
+    /// The number of value heads that share a key head.
     pub fn group(&self) -> usize {
         self.value_heads / self.key_heads
     }

@@ -1,4 +1,4 @@
-//! What a model is made of, read from `config.json` in its old, new and original styles.
+//! Model configuration, read from `config.json` in its old, new and original styles.
 //!
 //! Each architecture reads its own file, which is found by `model_type`, into the one
 //! [`ModelConfig`]: [`VisionSettings`] of its own shape and the settings of the generic decoder.
@@ -34,45 +34,45 @@ use crate::architectures::{Architecture, Family};
 use crate::error::Result;
 use crate::files::ModelFiles;
 
-/// Name of the settings file inside a model folder.
+/// Name of the configuration file in a model folder.
 pub const CONFIG_FILE: &str = "config.json";
-/// Name of the file with generation defaults inside a model folder.
+/// Name of the file with generation defaults in a model folder.
 pub const GENERATION_FILE: &str = "generation_config.json";
 
 /// The number format the checkpoint says its weights are in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StoredDtype {
-    /// 32-bit floats.
+    /// IEEE single precision, 4 bytes per weight.
     F32,
-    /// IEEE half precision.
+    /// IEEE half precision, 2 bytes per weight.
     F16,
-    /// The upper half of a 32-bit float.
+    /// Brain floating point (the upper half of an f32), 2 bytes per weight.
     Bf16,
 }
 
 /// Everything `config.json` and `generation_config.json` say about a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelConfig {
-    /// How the parts are put together.
+    /// The model family: how the parts are put together.
     pub family: Family,
-    /// Vision tower and what leads from it to the decoder.
+    /// The vision tower, and the projector or merger to the decoder.
     pub vision: VisionConfig,
-    /// The decoder.
+    /// The language model that the embeddings enter.
     pub decoder: DecoderConfig,
-    /// The id that stands for an image in a prompt. Original LLaVA checkpoints have none: there it
+    /// The token id that stands for an image in a prompt. Original LLaVA checkpoints have none: there it
     /// is the first id beyond the vocabulary.
     pub image_token_id: u32,
-    /// Ids that end an answer.
+    /// Token ids that end generation.
     pub eos_token_ids: Vec<u32>,
-    /// Id that begins a prompt.
+    /// Token id that begins a prompt; `None` if the model uses none.
     pub bos_token_id: Option<u32>,
-    /// Number format of the published weights, if stated.
+    /// Number format of the published weights; `None` if not stated.
     pub dtype: Option<StoredDtype>,
 }
 
 impl ModelConfig {
-    /// Reads `config.json` (and `generation_config.json` when there) of a model folder, as the one
-    /// of these architectures does whose file it is.
+    /// Reads `config.json` (and `generation_config.json`, if present) of a model folder, by the one
+    /// of these architectures that its `model_type` names.
     pub fn read<'a>(
         files: impl Into<ModelFiles<'a>>,
         architectures: &[&'static Architecture],
@@ -102,7 +102,7 @@ impl ModelConfig {
     }
 }
 
-/// The architecture whose file this is.
+/// The architecture that the file's `model_type` names.
 fn owner(root: &Fields, architectures: &[&'static Architecture]) -> Result<&'static Architecture> {
     let model_type =
         root.text("model_type")?.ok_or_else(|| root.error("model_type", "is missing"))?;

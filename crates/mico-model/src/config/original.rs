@@ -1,4 +1,4 @@
-//! The tower of checkpoints written by the original LLaVA code, which names it and leaves it out.
+//! The vision tower of checkpoints in the original LLaVA format, which name it but do not contain it.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -7,8 +7,8 @@ use super::fields::Fields;
 use super::vit::{VitConfig, VitKind, by_name, read_vit};
 use crate::error::Result;
 
-/// The tower of an original checkpoint and the folder it is in, if not the model's. The file must
-/// not contradict its width.
+/// The tower of an original checkpoint, and its folder if it is not the model's own. An error if the
+/// file states another width.
 pub(crate) fn original_tower(
     folder: &Path,
     root: &Fields,
@@ -24,7 +24,7 @@ pub(crate) fn original_tower(
     Ok((tower, tower_folder))
 }
 
-/// The tower's settings: nested, else in the folder it names, else of a tower known by that name.
+/// The tower's settings: nested, else from the folder of that name, else those known for that name.
 fn named_tower(
     folder: &Path,
     root: &Fields,
@@ -49,7 +49,7 @@ fn named_tower(
     Ok((config, None))
 }
 
-/// Looks for the named tower inside the model folder and beside it. Only the last part of the
+/// Looks for the named tower inside the model folder and next to it. Only the last component of the
 /// name is used, so that a file cannot point anywhere else.
 fn find_tower(folder: &Path, name: &str) -> Option<PathBuf> {
     let Component::Normal(last) = Path::new(name).components().next_back()? else { return None };

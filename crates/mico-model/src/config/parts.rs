@@ -1,4 +1,4 @@
-//! Settings of the parts a model is put together from, and the limits they must respect.
+//! Configuration of the parts a model is built from, and the limits they must respect.
 
 use super::linear::{LinearAttentionConfig, MixerKind};
 use super::rope::RopeConfig;
@@ -11,21 +11,21 @@ const MAX_VOCAB: usize = 1 << 22;
 pub(super) const MAX_IMAGE_SIDE: usize = 1 << 14;
 const MAX_POSITIONS: usize = 1 << 24;
 
-/// The non-linearities in use.
+/// The activation functions in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Activation {
-    /// `x * sigmoid(1.702 x)`.
+    /// Quick GELU, `x * sigmoid(1.702 x)` (CLIP).
     QuickGelu,
-    /// `x * Phi(x)` with the exact error function.
+    /// Exact GELU, `x * Phi(x)` with the error function.
     Gelu,
     /// The tanh approximation of GELU.
     GeluTanh,
-    /// `x * sigmoid(x)`.
+    /// `SiLU` (swish), `x * sigmoid(x)`.
     Silu,
 }
 
 impl Activation {
-    /// The activation a configuration file means by `name`.
+    /// The activation function that a configuration file calls `name`.
     pub fn parse(name: &str) -> Result<Self> {
         match name {
             "quick_gelu" => Ok(Self::QuickGelu),
@@ -53,21 +53,21 @@ pub enum AttentionBias {
     All,
 }
 
-/// Settings of the generic decoder.
+/// Configuration of the decoder, whatever the family.
 #[expect(clippy::struct_excessive_bools, reason = "families switch each of them independently")]
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecoderConfig {
-    /// Width of the residual stream.
+    /// Width of the residual stream (hidden states).
     pub hidden_size: usize,
-    /// Width inside the gated MLP.
+    /// Inner width of the gated MLP.
     pub intermediate_size: usize,
-    /// Number of blocks, the paper's L.
+    /// The number of decoder blocks, the paper's L.
     pub blocks: usize,
-    /// Query heads.
+    /// The number of query heads per block.
     pub heads: usize,
-    /// Key/value heads; divides `heads`.
+    /// The number of key/value heads; divides `heads` (grouped-query attention).
     pub kv_heads: usize,
-    /// Width of one head.
+    /// Width of one attention head.
     pub head_dim: usize,
     /// Rows of the embedding table and of the output head.
     pub vocab_size: usize,
@@ -75,32 +75,32 @@ pub struct DecoderConfig {
     pub max_positions: usize,
     /// Epsilon of the RMS norms.
     pub rms_norm_eps: f64,
-    /// Rotary embedding.
+    /// Rotary position embedding (`RoPE`).
     pub rope: RopeConfig,
     /// Which projections of the attention have biases.
     pub attention_bias: AttentionBias,
-    /// Whether queries and keys are normalised per head before the rotation (Qwen3).
+    /// Whether queries and keys are normalised per head before `RoPE` (Qwen3).
     pub qk_norm: bool,
     /// Whether the output head may reuse the embedding table when the file has none of its own.
     pub tied_head: bool,
-    /// Attention window; longer sequences are refused, as no published model uses one.
+    /// Sliding attention window; longer sequences are refused, as no published model here uses one.
     pub sliding_window: Option<usize>,
-    /// Whether each query head brings a gate for its output (Qwen3.5).
+    /// Whether attention output is multiplied by a sigmoid gate per query head (Qwen3.5).
     pub output_gate: bool,
     /// Whether the RMS norms multiply by `1 + w` instead of `w` (Qwen3.5).
     pub zero_centred_norms: bool,
-    /// The blocks that keep a recurrent state instead of keys and values (Qwen3.5).
+    /// Configuration of the linear-attention blocks (Qwen3.5); `None` if all have full attention.
     pub linear_attention: Option<LinearAttentionConfig>,
 }
 
 impl DecoderConfig {
-    /// How a block (0-based) mixes tokens.
+    /// The token mixer of a block (0-based): full or linear attention.
     pub fn mixer(&self, block: usize) -> MixerKind {
         let listed = self.linear_attention.as_ref().and_then(|linear| linear.mixers.get(block));
         listed.copied().unwrap_or_default()
     }
 
-    /// Leading numbers of a head that positions turn; the others stay as they are.
+    /// The number of leading values of a head that `RoPE` rotates; the others stay as they are.
     pub fn rotary_dim(&self) -> usize {
         (self.head_dim as f64 * self.rope.partial) as usize
     }
@@ -141,25 +141,25 @@ impl DecoderConfig {
     }
 }
 
-/// Settings of the two-layer projector.
+/// Configuration of the two-layer MLP projector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProjectorConfig {
-    /// The non-linearity between the layers.
+    /// The activation function between the layers.
     pub activation: Activation,
     /// Whether both layers have biases.
     pub bias: bool,
 }
 
-/// Refuses values out of range, naming file and setting.
+/// Checks of configuration values, whose errors name file and setting.
 pub struct Check<'a> {
-    /// The file named in errors.
+    /// The file name given in errors.
     pub file: &'a str,
-    /// The object of the file the settings are in.
+    /// The JSON object of the file that holds the settings, such as `text_config`.
     pub part: &'a str,
 }
 
 impl Check<'_> {
-    /// An error about one setting.
+    /// An error about the setting `field`.
     pub fn error(&self, field: &str, message: String) -> Error {
         Error::Config {
             file: self.file.to_owned(),
@@ -168,7 +168,7 @@ impl Check<'_> {
         }
     }
 
-    /// Refuses numbers outside 1 to `max`.
+    /// Refuses a value outside 1 to `max`.
     pub fn range(&self, field: &str, value: usize, max: usize) -> Result<()> {
         if (1..=max).contains(&value) {
             return Ok(());

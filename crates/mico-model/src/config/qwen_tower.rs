@@ -1,4 +1,4 @@
-//! Settings of the towers that take an image at its own resolution: those of the Qwen models.
+//! Configuration of the Qwen vision towers, which take an image at its native resolution.
 
 use super::parts::{Activation, Check, MAX_BLOCKS, MAX_WIDTH};
 use super::vision::VisionSettings;
@@ -6,68 +6,68 @@ use crate::error::Result;
 use crate::vision::Grid;
 use crate::vision::flops::VisionFlops;
 
-/// Largest side of a patch, and most patches a visual token joins along a side.
+/// The largest side of a patch in pixels, and the most patches merged along a side.
 const MAX_PATCH: usize = 256;
 const MAX_MERGE: usize = 16;
 
-/// What distinguishes the towers of the Qwen models.
+/// The two designs of Qwen vision towers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QwenTowerKind {
-    /// Qwen2.5-VL: attention within windows, but for some blocks; RMS norms, a gated MLP.
+    /// Qwen2.5-VL: windowed attention in most blocks; RMS norms, a gated MLP.
     Windowed {
-        /// Side of a window in pixels.
+        /// Side of an attention window, in pixels.
         window: usize,
-        /// Blocks (0-based) that attend over the whole image.
+        /// Blocks (0-based) with attention over the whole image.
         full: Vec<usize>,
     },
-    /// Qwen3-VL and Qwen3.5: attention over the whole image and a table of positions.
+    /// Qwen3-VL and Qwen3.5: attention over the whole image, and learned position embeddings.
     Positioned {
-        /// Side of the square table, which is interpolated to the image's grid.
+        /// Side of the square position table, which is interpolated to the image's grid.
         side: usize,
-        /// Blocks (0-based) whose output is also added inside the decoder; none for Qwen3.5.
+        /// Blocks (0-based) whose output is also added inside the decoder (DeepStack); none for Qwen3.5.
         deepstack: Vec<usize>,
     },
 }
 
-/// The vision side of the Qwen models: an image at its own resolution.
+/// Configuration of the Qwen models' vision side: images at native resolution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QwenVision {
-    /// Which tower it is.
+    /// The design of the tower.
     pub kind: QwenTowerKind,
-    /// Width of the residual stream.
+    /// Width of the residual stream (hidden states).
     pub hidden_size: usize,
-    /// Width inside the MLP.
+    /// Inner width of the MLP.
     pub intermediate_size: usize,
-    /// Blocks.
+    /// The number of tower blocks.
     pub blocks: usize,
-    /// Attention heads.
+    /// The number of attention heads per block.
     pub heads: usize,
-    /// Side of a patch in pixels.
+    /// Side of a patch, in pixels.
     pub patch_size: usize,
-    /// Frames of a patch; a still image is repeated.
+    /// Frames per patch (temporal patch size); a still image is repeated.
     pub frames: usize,
-    /// Patches a visual token joins along each side.
+    /// Patches per side that are merged into one visual token.
     pub merge: usize,
-    /// Width of the merged embeddings: the decoder's.
+    /// Width of the merged embeddings, which is the decoder's.
     pub output: usize,
-    /// Base of the frequencies by which rows and columns turn queries and keys.
+    /// Base of the frequencies of the tower's 2D `RoPE`.
     pub theta: f64,
-    /// The MLP's non-linearity.
+    /// The activation function of the MLP.
     pub activation: Activation,
 }
 
 impl QwenVision {
-    /// Numbers of one patch.
+    /// The number of values of one patch: 3 x frames x side x side.
     pub fn patch_values(&self) -> usize {
         3 * self.frames * self.patch_size * self.patch_size
     }
 
-    /// Patches of a visual token.
+    /// The number of patches merged into one visual token.
     pub fn joined(&self) -> usize {
         self.merge * self.merge
     }
 
-    /// Blocks whose output is also added inside the decoder.
+    /// Blocks (0-based) whose output is also added inside the decoder (DeepStack).
     pub fn deepstack(&self) -> &[usize] {
         match &self.kind {
             QwenTowerKind::Windowed { .. } => &[],
@@ -126,7 +126,7 @@ impl QwenVision {
         }
     }
 
-    /// Side of a window in visual tokens; 0 without windows.
+    /// Side of an attention window, in visual tokens; 0 without windows.
     pub(crate) fn window(&self) -> usize {
         match self.kind {
             QwenTowerKind::Windowed { window, .. } => window / self.patch_size / self.merge,
@@ -136,7 +136,7 @@ impl QwenVision {
 }
 
 impl QwenVision {
-    /// Pairs of visual tokens of which one may attend to the other in a block (0-based).
+    /// The number of ordered pairs of visual tokens that attend in a block (0-based).
     fn attended_pairs(&self, block: usize, grid: Grid) -> f64 {
         let all = (grid.tokens() as f64).powi(2);
         let QwenTowerKind::Windowed { full, .. } = &self.kind else { return all };
@@ -144,7 +144,7 @@ impl QwenVision {
             return all;
         }
         let side = self.window().max(1);
-        // Windows are cut along both axes, so the squares of their sides can be summed apart.
+        // Windows divide both axes, so the squares of their sides can be summed separately.
         let squares = |length: usize| {
             let rest = length % side;
             (length / side * side * side + rest * rest) as f64
@@ -170,7 +170,7 @@ impl VisionSettings for QwenVision {
         self.check(file)
     }
 
-    /// Tower and mergers on images at their own resolution.
+    /// FLOPs of tower and mergers on images at native resolution.
     fn flops(&self, grids: &[Grid], _width: usize) -> Result<VisionFlops> {
         let (width, inner) = (self.hidden_size as f64, self.intermediate_size as f64);
         let joined = self.joined() as f64;

@@ -1,18 +1,18 @@
-//! The rotary embedding's settings.
+//! Configuration of the rotary position embedding (`RoPE`).
 
 use super::fields::Fields;
 use crate::error::Result;
 
-/// How positions turn into rotation angles.
+/// How position ids become rotation angles.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RopeConfig {
-    /// Base of the geometric series of frequencies.
+    /// Base of the geometric series of frequencies (`rope_theta`).
     pub theta: f64,
-    /// Positions are divided by this (1 = plain rotation, else linear scaling).
+    /// Position ids are divided by this: 1 for plain `RoPE`, else linear scaling.
     pub factor: f64,
-    /// Which axis of a token's position turns which frequency.
+    /// Which axis of a position id rotates which frequency.
     pub axes: RopeAxes,
-    /// Share of a head, from its beginning, that turns at all.
+    /// Share of a head, from its beginning, that is rotated (`partial_rotary_factor`).
     pub partial: f64,
 }
 
@@ -22,27 +22,27 @@ impl Default for RopeConfig {
     }
 }
 
-/// Which axis of a token's position turns which frequency.
+/// Which axis of a position id rotates which frequency: plain `RoPE` or multimodal `RoPE` (M-RoPE).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum RopeAxes {
-    /// Positions are one number.
+    /// Position ids are single numbers.
     #[default]
     One,
-    /// The first frequencies turn with time, the next with the row, the last with the column; so
-    /// many of each (Qwen2.5-VL).
+    /// The first frequencies are rotated by time, the next by the row, the last by the column; the
+    /// numbers are those of each (Qwen2.5-VL).
     Chunked([usize; 3]),
-    /// Time, row and column take turns, as often as each has frequencies; what is left over turns
-    /// with time (Qwen3-VL).
+    /// Time, row and column alternate, as long as each has frequencies left; the remaining ones are
+    /// rotated by time (Qwen3-VL).
     Interleaved([usize; 3]),
 }
 
 impl RopeAxes {
-    /// Whether a position has three axes.
+    /// Whether position ids have three axes (time, row, column).
     pub fn is_spatial(self) -> bool {
         self != Self::One
     }
 
-    /// The axis (0 time, 1 row, 2 column) that turns frequency `index`.
+    /// The axis (0 time, 1 row, 2 column) that rotates frequency `index`.
     pub(crate) fn axis(self, index: usize) -> usize {
         match self {
             Self::One => 0,
@@ -56,7 +56,7 @@ impl RopeAxes {
         }
     }
 
-    /// The numbers of frequencies, if there are three axes.
+    /// The number of frequencies of each axis; `None` for single-number position ids.
     pub(crate) fn sections(self) -> Option<[usize; 3]> {
         match self {
             Self::One => None,
@@ -66,7 +66,7 @@ impl RopeAxes {
 }
 
 /// Reads `rope_parameters` (new style) or `rope_theta` with `rope_scaling` (old style).
-/// `usual` is what a file that does not say means, `interleaved` what it means by three sections.
+/// `usual` is the default of a file that does not say, `interleaved` how it means three sections.
 pub(super) fn rope(text: &Fields, usual: RopeConfig, interleaved: bool) -> Result<RopeConfig> {
     let theta = text.positive("rope_theta")?.unwrap_or(usual.theta);
     let partial = text.positive("partial_rotary_factor")?.unwrap_or(usual.partial);
@@ -81,7 +81,7 @@ pub(super) fn rope(text: &Fields, usual: RopeConfig, interleaved: bool) -> Resul
         None => inner.text("type")?,
     };
     match kind.unwrap_or("default") {
-        // Dynamic scaling begins beyond the positions the model was made for; those are refused.
+        // Dynamic scaling begins beyond the trained length, and such positions are refused.
         "default" | "mrope" | "dynamic" => {}
         "linear" => {
             rope.factor = inner
@@ -99,7 +99,7 @@ pub(super) fn rope(text: &Fields, usual: RopeConfig, interleaved: bool) -> Resul
         let sections: [usize; 3] = sections.try_into().map_err(|found: Vec<usize>| {
             inner.error("mrope_section", format!("has {} numbers, expected 3", found.len()))
         })?;
-        // Models whose sections take turns do so whatever the flag says, as in transformers.
+        // Models with interleaved sections interleave whatever the flag says, as in transformers.
         rope.axes = if interleaved || inner.flag("mrope_interleaved")?.unwrap_or(false) {
             RopeAxes::Interleaved(sections)
         } else {

@@ -1,4 +1,4 @@
-//! The decoder's settings from `text_config` (or from the root of a flat file).
+//! The decoder's configuration from `text_config` (or from the root of a flat file).
 
 use super::fields::Fields;
 use super::linear::linear_attention;
@@ -6,24 +6,24 @@ use super::parts::{Activation, AttentionBias, DecoderConfig};
 use super::rope::{RopeAxes, RopeConfig, rope};
 use crate::error::Result;
 
-/// What a file means by the settings it omits, by its `model_type`.
+/// Defaults of the settings a file omits, by its `model_type`.
 #[expect(clippy::struct_excessive_bools, reason = "kinds differ in each of them independently")]
 struct Kind {
-    /// Sizes; without them a file must state its own.
+    /// Default sizes; `None` if a file must state its own.
     sizes: Option<Sizes>,
     max_positions: usize,
     eps: f64,
     rope: RopeConfig,
     bias: AttentionBias,
     qk_norm: bool,
-    /// Width of a head; without it the heads share the residual stream's width.
+    /// Default head width; `None` for `hidden_size / heads`.
     head_dim: Option<usize>,
-    /// Whether linear attention takes turns with full attention, whose outputs are gated, and the
-    /// norms are centred on zero.
+    /// Whether blocks alternate between linear attention and full attention with output gates, and norms
+    /// are zero-centred.
     hybrid: bool,
-    /// Whether three rotary sections take turns unless the file says otherwise.
+    /// Whether three `RoPE` sections are interleaved unless the file says otherwise.
     interleaved: bool,
-    /// Whether `sliding_window` counts only beside `use_sliding_window`.
+    /// Whether `sliding_window` applies only if `use_sliding_window` is set.
     window_flag: bool,
 }
 
@@ -100,11 +100,11 @@ const QWEN35: Kind = Kind {
     ..QWEN3
 };
 
-/// The decoders a family's models have, as `model_type` names them; a file that does not say means
+/// The decoders a family's models may have, by `model_type`; a file that does not say means
 /// the first.
 pub type DecoderKinds = &'static [&'static str];
 
-/// What LLaVA's models have: any decoder.
+/// The decoders LLaVA models may have: all that this crate supports.
 pub const LLAVA_KINDS: DecoderKinds = &[
     "llama",
     "mistral",
@@ -138,8 +138,8 @@ fn kind(text: &Fields, kinds: DecoderKinds) -> Result<Kind> {
     })
 }
 
-/// Reads and validates the settings of a decoder of one of these kinds. `tied` is what the enclosing
-/// file says of the head.
+/// Reads and validates the configuration of a decoder of one of these kinds. `tied` is what the
+/// enclosing file says about tying the output head to the embedding table.
 pub fn read_decoder(
     text: &Fields,
     tied: Option<bool>,

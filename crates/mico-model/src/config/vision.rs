@@ -1,4 +1,4 @@
-//! The vision side's settings: each family has its own shape, behind one face.
+//! The vision side's configuration: each family has its own type, behind one trait.
 
 use std::any::Any;
 use std::fmt::{self, Debug};
@@ -10,29 +10,29 @@ use crate::error::{Error, Result};
 use crate::vision::Grid;
 use crate::vision::flops::VisionFlops;
 
-/// What everybody may ask of a family's vision settings. What only the family itself needs is in
-/// its own type, which [`VisionConfig::get`] gives back.
+/// What every family's vision configuration answers. What only the family itself needs is in its own
+/// type, which [`VisionConfig::get`] returns.
 pub trait VisionSettings: Any + Debug + Send + Sync {
     /// Width of the features Stage 1 works on.
     fn feature_width(&self) -> usize;
 
-    /// Width of one attention head of the tower, hence of the keys it shows.
+    /// Width of one attention head of the tower, hence of its head-averaged keys.
     fn head_width(&self) -> usize;
 
-    /// The tower, where its input has one size.
+    /// The vision tower, if its input size is fixed; else `None`.
     fn tower(&self) -> Option<&VitConfig> {
         None
     }
 
-    /// Visual tokens of one view, for towers whose input has one size.
+    /// Visual tokens of one view, if the input size is fixed; else `None`.
     fn tokens_per_view(&self) -> Option<usize> {
         None
     }
 
-    /// Tower blocks that run, and so have to be loaded.
+    /// The number of tower blocks that run, and so have to be loaded.
     fn blocks(&self) -> Result<usize>;
 
-    /// Folder of a tower that is not part of the checkpoint.
+    /// Folder of a vision tower that is not part of the checkpoint; `None` if it is.
     fn tower_folder(&self) -> Option<&Path> {
         None
     }
@@ -40,12 +40,12 @@ pub trait VisionSettings: Any + Debug + Send + Sync {
     /// Refuses settings no tower can have. `file` is named in the error.
     fn validate(&self, file: &str) -> Result<()>;
 
-    /// Logical FLOPs of everything before the decoder, which is `width` wide, on these groups of
-    /// visual tokens.
+    /// Logical FLOPs of everything before a decoder of width `width`, on these groups of visual
+    /// tokens.
     fn flops(&self, grids: &[Grid], width: usize) -> Result<VisionFlops>;
 }
 
-/// Copying and comparing, which a trait object cannot inherit from its type.
+/// Cloning and comparison, which a trait object cannot inherit from its type.
 trait Held: VisionSettings {
     fn copy(&self) -> Box<dyn Held>;
     fn equals(&self, other: &dyn Held) -> bool;
@@ -62,7 +62,7 @@ impl<T: VisionSettings + Clone + PartialEq> Held for T {
     }
 }
 
-/// The settings of a vision side, of whichever family: tower and what leads from it to the
+/// The configuration of a vision side of any family: the tower, and the projector or merger to the
 /// decoder.
 ///
 /// ```
@@ -78,24 +78,24 @@ impl<T: VisionSettings + Clone + PartialEq> Held for T {
 pub struct VisionConfig(Box<dyn Held>);
 
 impl VisionConfig {
-    /// Settings of any family.
+    /// Wraps the configuration of any family.
     pub fn new(settings: impl VisionSettings + Clone + PartialEq) -> Self {
         Self(Box::new(settings))
     }
 
-    /// The family's own settings, if they are of this type.
+    /// The family's own configuration, `None` if it is of another type.
     pub fn get<T: VisionSettings>(&self) -> Option<&T> {
         let settings: &dyn Any = self.0.as_ref();
         settings.downcast_ref()
     }
 
-    /// [`Self::get`], to be changed.
+    /// Like [`Self::get`], for changes.
     pub fn get_mut<T: VisionSettings>(&mut self) -> Option<&mut T> {
         let settings: &mut dyn Any = self.0.as_mut();
         settings.downcast_mut()
     }
 
-    /// [`Self::get`] for a family's own code, where another type is a mistake of the caller.
+    /// Like [`Self::get`], with an error for another type: for a family's own code.
     pub fn expect<T: VisionSettings>(&self) -> Result<&T> {
         let wanted = std::any::type_name::<T>().rsplit("::").next().unwrap_or_default();
         self.get().ok_or_else(|| {

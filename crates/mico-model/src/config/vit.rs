@@ -1,27 +1,27 @@
-//! Settings of the vision towers whose input has one size: CLIP, SigLIP and `InternViT`.
+//! Configuration of the vision towers with a fixed input size: CLIP, SigLIP and `InternViT`.
 
 use super::fields::Fields;
 use super::parts::{Activation, Check, MAX_BLOCKS, MAX_IMAGE_SIDE, MAX_WIDTH};
 use crate::error::Result;
 
-/// Which tower it is: what stands before the blocks, and how a file names its tensors.
+/// The kind of tower: what precedes its blocks, and how a checkpoint names its tensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VitKind {
-    /// A class token and a norm before the first block.
+    /// A class token, and a layer norm before the first block.
     Clip,
-    /// Patches alone.
+    /// Patch embeddings only: no class token, no norm before the blocks.
     Siglip,
-    /// A class token; every block scales what it adds.
+    /// A class token, and layer scale in every block.
     InternVit,
 }
 
 impl VitKind {
-    /// Whether a class token stands before the patches.
+    /// Whether a class token precedes the patches.
     pub fn has_class(self) -> bool {
         self != Self::Siglip
     }
 
-    /// What `model_type` may say, the accepted name first.
+    /// The accepted values of `model_type`, the usual one first.
     fn names(self) -> &'static [&'static str] {
         match self {
             Self::Clip => &["clip_vision_model", "clip"],
@@ -30,7 +30,7 @@ impl VitKind {
         }
     }
 
-    /// What an object of this kind means by the settings it omits.
+    /// Defaults of the settings a file of this kind omits.
     fn defaults(self) -> VitConfig {
         let base = VitConfig {
             kind: self,
@@ -57,28 +57,28 @@ impl VitKind {
     }
 }
 
-/// Settings of a tower.
+/// The configuration of a vision tower with a fixed input size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VitConfig {
-    /// Which tower it is.
+    /// The kind of tower.
     pub kind: VitKind,
-    /// Width of the residual stream.
+    /// Width of the residual stream (hidden states).
     pub hidden_size: usize,
-    /// Width inside the MLP.
+    /// Inner width of the MLP.
     pub intermediate_size: usize,
-    /// Blocks of the published tower (not all of them need to run).
+    /// The number of blocks of the published tower (not all of them need to run).
     pub blocks: usize,
-    /// Attention heads.
+    /// The number of attention heads per block.
     pub heads: usize,
-    /// Side of the square input in pixels.
+    /// Side of the square input, in pixels.
     pub image_size: usize,
-    /// Side of a patch in pixels.
+    /// Side of a patch, in pixels.
     pub patch_size: usize,
-    /// The MLP's non-linearity.
+    /// The activation function of the MLP.
     pub activation: Activation,
     /// Epsilon of the layer norms.
     pub layer_norm_eps: f64,
-    /// Whether queries, keys and values have biases.
+    /// Whether query, key and value projections have biases.
     pub qkv_bias: bool,
 }
 
@@ -124,24 +124,24 @@ pub const INTERN_VIT_300M: VitConfig = VitConfig {
     qkv_bias: true,
 };
 
-/// Names by which original checkpoints refer to towers.
+/// The names by which original checkpoints refer to their towers.
 const BY_NAME: [(&str, &VitConfig); 2] = [
     ("clip-vit-large-patch14-336", &CLIP_L_336),
     ("siglip-so400m-patch14-384", &SIGLIP_SO400M_384),
 ];
 
 impl VitConfig {
-    /// Patches per side.
+    /// The number of patches along a side of a view.
     pub fn grid(&self) -> usize {
         self.image_size / self.patch_size
     }
 
-    /// Patches per view, the class token not counted.
+    /// The number of patches per view, class token not counted.
     pub fn patches(&self) -> usize {
         self.grid() * self.grid()
     }
 
-    /// Tokens the blocks run on: patches and, where there is one, the class token.
+    /// The number of tokens the blocks run on: patches and, if there is one, the class token.
     pub fn tokens(&self) -> usize {
         self.patches() + usize::from(self.kind.has_class())
     }
@@ -198,7 +198,7 @@ pub fn read_vit(fields: &Fields, kind: VitKind) -> Result<VitConfig> {
     Ok(config)
 }
 
-/// The settings of a tower that is only known by name.
+/// The configuration of a tower that is known only by name; `None` for an unknown name.
 pub(super) fn by_name(name: &str, kind: VitKind) -> Option<VitConfig> {
     let known = BY_NAME.iter().find(|(known, config)| config.kind == kind && name.ends_with(known));
     known.map(|(_, config)| (*config).clone())

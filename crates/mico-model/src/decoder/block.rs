@@ -1,5 +1,5 @@
-//! One decoder block: a mixer of tokens and a gated MLP, each behind an RMS norm and around a
-//! residual.
+//! One decoder block: a token mixer and a gated MLP, each with an RMS pre-norm and a residual
+//! connection.
 
 use candle_core::{DType, Tensor};
 
@@ -13,7 +13,7 @@ use crate::norm::RmsNorm;
 use crate::rope::Positions;
 use crate::weights::Builder;
 
-/// The weights of a block.
+/// The weights of a decoder block.
 #[derive(Debug)]
 pub(super) struct Block {
     input_norm: RmsNorm,
@@ -33,12 +33,12 @@ impl Block {
         Ok(Self { input_norm, mixer, mlp_norm, mlp })
     }
 
-    /// Bytes of the matrices.
+    /// Bytes of the block's matrices.
     pub(super) fn bytes(&self) -> usize {
         self.mixer.bytes() + self.mlp.bytes()
     }
 
-    /// Runs the block on `hidden` `[n, d]`, all of which enters its cache.
+    /// Runs the block on `hidden` `[n, d]`; all `n` tokens enter its cache.
     pub(super) fn forward(
         &self,
         hidden: &Tensor,
@@ -50,7 +50,7 @@ impl Block {
         Ok((self.finish(hidden, &mixed)?, tapped))
     }
 
-    /// Queries and keys of the tokens as the block would use them; its cache stays as it is.
+    /// Queries and keys as the block would compute them; its cache is not changed.
     pub(super) fn peek(
         &self,
         hidden: &Tensor,
@@ -74,7 +74,7 @@ impl Block {
         self.finish(&hidden.narrow(0, positions.len() - 1, 1)?, &mixed)
     }
 
-    /// The MLP around the residual stream.
+    /// Adds the mixer's output, and then the MLP's, to the residual stream.
     fn finish(&self, hidden: &Tensor, mixed: &Tensor) -> Result<Tensor> {
         let hidden = (hidden + mixed)?;
         let x = self.mlp_norm.forward(&hidden)?;
@@ -82,7 +82,7 @@ impl Block {
     }
 }
 
-/// A norm of the decoder, in the form its configuration asks for.
+/// Builds an RMS norm of the decoder, plain or zero-centred as configured.
 pub(super) fn rms_norm(
     b: &mut Builder,
     config: &DecoderConfig,

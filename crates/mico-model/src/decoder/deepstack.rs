@@ -1,11 +1,11 @@
-//! DeepStack: features of earlier vision blocks, added to the visual tokens after the first decoder
-//! blocks.
+//! DeepStack: features of earlier vision blocks that are added to the visual tokens after the first
+//! decoder blocks.
 
 use candle_core::Tensor;
 
 use crate::error::{Error, Result, expect_dims};
 
-/// What the first decoder blocks add to the residual stream of a run's visual tokens.
+/// Features that the first decoder blocks add to the residual stream of a run's visual tokens.
 #[derive(Debug, Clone)]
 pub struct DeepStack {
     rows: Vec<u32>,
@@ -18,12 +18,12 @@ impl DeepStack {
         Self { rows, layers }
     }
 
-    /// Rows of the run that something is added to.
+    /// The rows of the run that features are added to.
     pub fn rows(&self) -> &[u32] {
         &self.rows
     }
 
-    /// What is added after each of the first blocks.
+    /// The features added after each of the first blocks, `[rows, d]` each.
     pub fn layers(&self) -> &[Tensor] {
         &self.layers
     }
@@ -37,7 +37,7 @@ impl DeepStack {
         self.layers.iter().try_for_each(|layer| expect_dims("deepstack", layer, &expected))
     }
 
-    /// The residual stream after block `index`.
+    /// Adds the features of block `index`, if it has any, to the residual stream.
     pub(super) fn add(&self, index: usize, hidden: Tensor) -> Result<Tensor> {
         let Some(layer) = self.layers.get(index).filter(|_| !self.rows.is_empty()) else {
             return Ok(hidden);
@@ -46,7 +46,7 @@ impl DeepStack {
         Ok(hidden.index_add(&rows, &layer.to_dtype(hidden.dtype())?.contiguous()?, 0)?)
     }
 
-    /// The same where only the last of `tokens` rows is there.
+    /// [`DeepStack::add`] where only the last of `tokens` rows was computed.
     pub(super) fn add_last(&self, index: usize, row: Tensor, tokens: usize) -> Result<Tensor> {
         let last = self.rows.iter().position(|&at| at as usize + 1 == tokens);
         match (self.layers.get(index), last) {

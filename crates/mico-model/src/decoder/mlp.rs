@@ -1,4 +1,4 @@
-//! The gated MLP of a block.
+//! The gated MLP (`SwiGLU`) of a decoder block.
 
 use candle_core::Tensor;
 
@@ -9,7 +9,7 @@ use crate::linear::Linear;
 use crate::ops;
 use crate::weights::{Builder, LinearShape};
 
-/// `down(silu(gate(x)) * up(x))`.
+/// The gated MLP `down(silu(gate(x)) * up(x))`.
 #[derive(Debug)]
 pub(super) struct Mlp {
     gate: Linear,
@@ -35,7 +35,7 @@ impl Mlp {
         self.gate.bytes() + self.up.bytes() + self.down.bytes()
     }
 
-    /// What the MLP makes of `x`, added to `residual`.
+    /// Adds the MLP's output for `x` to `residual`.
     pub(super) fn forward_onto(&self, residual: &Tensor, x: &Tensor) -> Result<Tensor> {
         let gated = ops::gate(self.gate.forward(x)?, &self.up.forward(x)?)?;
         self.down.forward_onto(residual, &gated)

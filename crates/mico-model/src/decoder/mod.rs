@@ -2,7 +2,7 @@
 //! configuration.
 //!
 //! It runs any range of blocks on any set of tokens, so the caller can stop after block #K, drop
-//! tokens, and go on: positions are explicit, and each block's cache has its own length.
+//! tokens, and continue: position ids are explicit, and each block's KV cache has its own length.
 
 mod block;
 mod deepstack;
@@ -28,7 +28,7 @@ use crate::weights::{Builder, LinearShape};
 use block::{Block, rms_norm};
 use mixer::Tapped;
 
-/// Embedding table, blocks, final norm and output head.
+/// The decoder: embedding table, blocks, final norm and output head.
 #[derive(Debug)]
 pub struct Decoder {
     config: DecoderConfig,
@@ -40,23 +40,23 @@ pub struct Decoder {
     head: Linear,
 }
 
-/// The tokens of a run.
+/// The tokens of a run, as the blocks take them.
 #[derive(Debug, Clone, Copy)]
 pub struct Tokens<'a> {
-    /// Their residual stream, `[n, d]`.
+    /// Hidden states (residual stream) of the tokens, `[n, d]`.
     pub hidden: &'a Tensor,
-    /// Where they stand.
+    /// Position ids of the tokens, with their `RoPE` tables.
     pub positions: &'a Positions,
-    /// What the first blocks add to the visual ones among them.
+    /// DeepStack features for the visual tokens among them; `None` if the model has none.
     pub deepstack: Option<&'a DeepStack>,
 }
 
-/// What a run over a range of blocks gives.
+/// The result of running a range of blocks.
 #[derive(Debug)]
 pub struct RunOutput {
     /// The residual stream after the last block of the range, `[n, d]`, without the final norm.
     pub hidden: Tensor,
-    /// What the taps saw, in the order they were asked for.
+    /// The tapped queries and keys, in the order of the requests.
     pub taps: Vec<QkTap>,
 }
 
@@ -85,12 +85,12 @@ impl Decoder {
         })
     }
 
-    /// The decoder's settings.
+    /// The decoder's configuration.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
     }
 
-    /// Number of blocks, the paper's L.
+    /// The number of blocks, the paper's L.
     pub fn blocks(&self) -> usize {
         self.blocks.len()
     }
@@ -105,7 +105,7 @@ impl Decoder {
         self.compute
     }
 
-    /// Bytes of all matrices.
+    /// Bytes of all matrices, the embedding table included.
     pub fn bytes(&self) -> usize {
         let table = self.embeddings.elem_count() * self.embeddings.dtype().size_in_bytes();
         table + self.head.bytes() + self.blocks.iter().map(Block::bytes).sum::<usize>()
@@ -117,7 +117,7 @@ impl Decoder {
         block < self.blocks.len() && self.config.mixer(block) == MixerKind::FullAttention
     }
 
-    /// Bytes one token takes in the cache of one block that keeps keys and values.
+    /// Bytes one token takes in the KV cache of one full-attention block.
     pub fn cache_bytes_per_token(&self) -> usize {
         bytes_per_token(self.config.kv_heads, self.config.head_dim, self.compute)
     }
@@ -134,7 +134,7 @@ impl Decoder {
         Caches::of((0..self.blocks.len()).map(|block| self.config.mixer(block)))
     }
 
-    /// Embeddings of token ids, `[n, d]`.
+    /// Input embeddings of token ids, `[n, d]`.
     pub fn embed(&self, ids: &[u32]) -> Result<Tensor> {
         if ids.is_empty() {
             return Err(Error::input("token ids", "0 tokens, at least 1 is needed"));
@@ -148,12 +148,12 @@ impl Decoder {
         Ok(rows.to_dtype(self.compute)?)
     }
 
-    /// Rotary tables for explicit positions, one number per token: text, and models with one axis.
+    /// `RoPE` tables for one-dimensional position ids, one per token: text, or models with one axis.
     pub fn positions(&self, ids: &[u32]) -> Result<Positions> {
         self.positions_at(ids.iter().map(|&id| Position::text(id)).collect())
     }
 
-    /// Rotary tables for explicit positions, one per token.
+    /// `RoPE` tables for explicit position ids, one per token.
     pub fn positions_at(&self, ids: Vec<Position>) -> Result<Positions> {
         Positions::new(self.config.rope, self.config.rotary_dim(), ids, &self.device)
     }
@@ -172,7 +172,7 @@ impl Decoder {
         self.run_tokens(range, Tokens { hidden, positions, deepstack: None }, caches, taps)
     }
 
-    /// [`Self::run`] with what the first blocks add to visual tokens.
+    /// [`Self::run`] with DeepStack features for the visual tokens.
     pub fn run_tokens(
         &self,
         range: Range<usize>,
@@ -204,8 +204,8 @@ impl Decoder {
         Ok(RunOutput { hidden, taps: found.into_iter().flatten().collect() })
     }
 
-    /// Queries and keys that a block would use for these tokens, without running it: its norm,
-    /// projections and rotary embedding alone. Nothing enters a cache.
+    /// Queries and keys that a block would compute for these tokens, without running it: only its norm,
+    /// projections and `RoPE`. Nothing enters a cache.
     pub fn peek(&self, peek: &Peek, tokens: Tokens<'_>, caches: &Caches) -> Result<QkTap> {
         let Peek { block, ref query_rows, rotary } = *peek;
         self.check(&(block..block + 1), tokens, caches)?;
@@ -226,12 +226,12 @@ impl Decoder {
         Ok(QkTap { block, q, k, query_index, earlier })
     }
 
-    /// The final norm of the given rows of the residual stream.
+    /// Applies the final norm to rows of the residual stream.
     pub fn normed(&self, hidden: &Tensor) -> Result<Tensor> {
         self.norm.forward(hidden)
     }
 
-    /// Runs the blocks from `start` to the last and gives the last token's output alone, `[1, d]`:
+    /// Runs the blocks from `start` to the last and returns the last token's output alone, `[1, d]`:
     /// what the next token's logits need. All tokens enter every cache, but the last block computes
     /// queries and MLP for one row, which saves most of that block. Agrees with [`Self::run`] up to
     /// rounding.
@@ -245,7 +245,7 @@ impl Decoder {
         self.run_tokens_to_last(start, Tokens { hidden, positions, deepstack: None }, caches)
     }
 
-    /// [`Self::run_to_last`] with what the first blocks add to visual tokens.
+    /// [`Self::run_to_last`] with DeepStack features for the visual tokens.
     pub fn run_tokens_to_last(
         &self,
         start: usize,
@@ -265,7 +265,7 @@ impl Decoder {
         }
     }
 
-    /// Final norm and output head for the given rows of the residual stream; `[m, vocab]` in f32.
+    /// Logits of rows of the residual stream (final norm and output head), `[m, vocab]` in f32.
     pub fn logits(&self, hidden: &Tensor) -> Result<Tensor> {
         let (_, width) = hidden.dims2()?;
         if width != self.config.hidden_size {

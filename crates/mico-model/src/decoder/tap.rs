@@ -1,4 +1,4 @@
-//! Observing a block: the queries of chosen rows and the keys of all, as its attention used them.
+//! Taps: recording a block's queries of chosen rows and keys of all rows, as its attention used them.
 
 use std::ops::Range;
 
@@ -7,39 +7,39 @@ use candle_core::{Device, Tensor};
 use super::mixer::Tapped;
 use crate::error::{Error, Result};
 
-/// A request to observe one block during a run.
+/// A request to record queries and keys of one block during a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tap {
     /// The block, 0-based (block #K of the paper is index K-1); it must have full attention.
     pub block: usize,
-    /// Rows of the run's hidden states whose queries are wanted.
+    /// Rows of the run's hidden states whose queries are recorded.
     pub query_rows: Vec<u32>,
 }
 
-/// A request to look at a block before it runs.
+/// A request for a block's queries and keys before it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peek {
     /// The block, 0-based; it must have full attention.
     pub block: usize,
-    /// Rows of the hidden states whose queries are wanted.
+    /// Rows of the hidden states whose queries are computed.
     pub query_rows: Vec<u32>,
-    /// Whether queries and keys are rotated. If not, the keys of earlier turns, which a cache holds
-    /// rotated, are left out.
+    /// Whether `RoPE` is applied. If not, the keys of earlier turns, which the KV cache holds rotated, are
+    /// left out.
     pub rotary: bool,
 }
 
-/// What a tap saw: after the block's own norm, projection, q/k norm and rotary embedding.
+/// Queries and keys of a block, after its norm, projection, q/k norm and `RoPE`.
 #[derive(Debug, Clone)]
 pub struct QkTap {
-    /// The block, 0-based.
+    /// The index of the observed block, counted from 0.
     pub block: usize,
     /// Queries of the chosen rows, `[heads, m, head_dim]`.
     pub q: Tensor,
-    /// Keys of everything in the block's cache after this run, `[kv_heads, len, head_dim]`.
+    /// Keys of everything in the block's KV cache after this run, `[kv_heads, len, head_dim]`.
     pub k: Tensor,
-    /// Index of each chosen query among those keys (its place in sequence order).
+    /// Index of each chosen query among those keys (its position in sequence order).
     pub query_index: Vec<usize>,
-    /// Keys that were in the cache before this run: row `r` of the run is key `earlier + r`.
+    /// The number of keys cached before this run: row `r` of the run is key `earlier + r`.
     pub earlier: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Matrices in f32.
+//! Packed f32 matrices and their product kernel.
 
 #![allow(
     clippy::inline_always,
@@ -25,7 +25,7 @@ pub(crate) struct DenseMatrix {
 }
 
 impl DenseMatrix {
-    /// Packs a row-major matrix whose rows have `input` numbers.
+    /// Packs a row-major matrix whose rows have `input` values.
     pub(super) fn pack(weights: &[f32], input: usize) -> Self {
         let output = weights.len().checked_div(input).unwrap_or(0);
         let mut panels = vec![[0.0; PANEL]; output.div_ceil(PANEL) * input];
@@ -40,17 +40,17 @@ impl DenseMatrix {
         Self { panels, input, output }
     }
 
-    /// Numbers of outputs and inputs.
+    /// The numbers of outputs and inputs.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.output, self.input)
     }
 
-    /// Bytes the matrix takes.
+    /// Bytes the packed matrix takes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(self.panels.as_slice())
     }
 
-    /// `x W^T` for rows of `input` numbers, finished.
+    /// `x W^T` for rows of `input` values, completed by `finish`.
     pub(super) fn product(&self, x: &[f32], finish: Finish<'_>) -> Vec<f32> {
         let arch = Arch::new();
         by_slabs(x, self.shape(), finish, |x, out, finish| {

@@ -1,4 +1,4 @@
-//! Matrices in 16-bit fixed point, for processors with AVX2.
+//! Packed matrices in 16-bit fixed point and their product kernel, for processors with AVX2.
 //!
 //! 128 neighbouring weights of an output share a scale, and so do 128 activations of a row; both
 //! are rounded to 13 bits. Products and sums of such a block are whole numbers and exact. That is
@@ -17,18 +17,18 @@ use rayon::prelude::*;
 
 use super::{Finish, PANEL, PANELS, Sums, by_slabs, by_strips};
 
-/// Numbers of a block.
+/// Values per block, which share a scale.
 const BLOCK: usize = 128;
-/// Pairs of numbers of a block.
+/// Pairs of values per block.
 const PAIRS: usize = BLOCK / 2;
-/// Largest rounded number: 128 products of two of them stay below `2^31`.
+/// The largest rounded value: 128 products of two such values stay below `2^31`.
 const LARGEST: f32 = 4095.0;
-/// Vectors that hold a pair of each output of a panel.
+/// Vectors that hold one pair of values for each output of a panel.
 const VECTORS: usize = PANEL / 8;
 /// Rows of a register block: with two vectors of columns its sums take twelve of sixteen registers.
 const ROWS: usize = 6;
 
-/// 128 numbers, `scale * values`.
+/// 128 values, `scale * values`.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     /// Two neighbouring values in the halves of each word.
@@ -39,8 +39,8 @@ struct Block {
 impl Block {
     const ZERO: Self = Self { values: [0; PAIRS], scale: 0.0 };
 
-    /// Rounds at most [`BLOCK`] numbers. A block with a number that is not finite has no finite
-    /// scale, and neither have the products with it.
+    /// Rounds at most [`BLOCK`] values. A block with a value that is not finite gets a scale that is
+    /// not finite, and so do products with it.
     fn new(numbers: &[f32]) -> Self {
         /// Adding 1.5 * 2^23 leaves the nearest whole number in the low bits.
         const ROUND: f32 = 12_582_912.0;
@@ -64,7 +64,7 @@ impl Block {
     }
 }
 
-/// One block of each output of a panel.
+/// One block of every output of a panel.
 #[derive(Debug, Clone)]
 #[repr(align(32))]
 struct Tile {
@@ -75,7 +75,7 @@ struct Tile {
 impl Tile {
     const ZERO: Self = Self { values: [[[0; 8]; VECTORS]; PAIRS], scales: [[0.0; 8]; VECTORS] };
 
-    /// Enters the block of one output.
+    /// Stores the block of one output.
     fn set(&mut self, lane: usize, block: &Block) {
         for (words, value) in self.values.iter_mut().zip(block.values) {
             words.as_flattened_mut()[lane] = value;
@@ -95,12 +95,12 @@ pub(crate) struct FixedMatrix {
 }
 
 impl FixedMatrix {
-    /// Whether the processor has the instructions.
+    /// Whether the processor has the instructions (AVX2 and FMA).
     pub(super) fn runs() -> bool {
         V3::try_new().is_some()
     }
 
-    /// Packs a row-major matrix whose rows have `input` numbers. Nothing if the processor lacks the
+    /// Packs a row-major matrix whose rows have `input` values; `None` if the processor lacks the
     /// instructions.
     pub(super) fn pack(weights: &[f32], input: usize) -> Option<Self> {
         let simd = V3::try_new()?;
@@ -120,17 +120,17 @@ impl FixedMatrix {
         Some(Self { tiles, input, output, simd })
     }
 
-    /// Numbers of outputs and inputs.
+    /// The numbers of outputs and inputs.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.output, self.input)
     }
 
-    /// Bytes the matrix takes.
+    /// Bytes the packed matrix takes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(self.tiles.as_slice())
     }
 
-    /// `x W^T` for rows of `input` numbers, finished.
+    /// `x W^T` for rows of `input` values, completed by `finish`.
     pub(super) fn product(&self, x: &[f32], finish: Finish<'_>) -> Vec<f32> {
         by_slabs(x, self.shape(), finish, |x, out, finish| {
             let rows = x.len() / self.input;

@@ -1,4 +1,4 @@
-//! Products of activations with weights that are packed once, at load time, for the CPU.
+//! Products of activations with weights that are packed for the CPU once, at load time.
 //!
 //! A product is cut into slabs of rows, and those into strips of [`STRIP`] output columns, one task
 //! each. A task walks through its rows in chunks that fit into a second-level cache together with
@@ -23,18 +23,18 @@ use rayon::prelude::*;
 
 /// Columns of a panel: two 256-bit vectors of f32.
 const PANEL: usize = 16;
-/// Panels of a strip.
+/// Panels per strip.
 const PANELS: usize = 4;
-/// Output columns of a task.
+/// Output columns per task.
 const STRIP: usize = PANEL * PANELS;
-/// Rows of a chunk at most.
+/// The most rows per chunk.
 const CHUNK_ROWS: usize = 96;
-/// Rows that are packed at a time.
+/// Rows of activations that are packed at a time.
 const SLAB_ROWS: usize = 1536;
 /// Chunks are whole numbers of the kernels' register blocks.
 const BLOCK_ROWS: usize = 12;
 
-/// What turns a stretch of a fresh result, given its row and its first column, into the final one.
+/// Completes a stretch of the result (bias, activation, residual), given its row and first column.
 pub(crate) type Finish<'a> = &'a (dyn Fn(usize, usize, &mut [f32]) + Sync);
 
 /// A packed matrix `[output, input]`.
@@ -48,7 +48,7 @@ pub(crate) enum PackedMatrix {
 }
 
 impl PackedMatrix {
-    /// Packs a row-major matrix in f32 whose rows have `input` numbers.
+    /// Packs a row-major f32 matrix whose rows have `input` values.
     pub(crate) fn dense(weights: &[f32], input: usize) -> Self {
         Self::Dense(DenseMatrix::pack(weights, input))
     }
@@ -61,8 +61,8 @@ impl PackedMatrix {
         false
     }
 
-    /// Packs a row-major matrix rounded to 16-bit fixed point, which is as close as half precision;
-    /// in f32 where there is no kernel for this processor.
+    /// Packs a row-major matrix rounded to 16-bit fixed point, as accurate as half precision; in
+    /// f32 where this processor has no such kernel.
     pub(crate) fn fixed(weights: &[f32], input: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(matrix) = FixedMatrix::pack(weights, input) {
@@ -71,20 +71,20 @@ impl PackedMatrix {
         Self::dense(weights, input)
     }
 
-    /// Packs the `Q4K` blocks of a matrix `[output, input]`, row by row. Nothing where there is no
-    /// kernel for this processor, or if these are not the blocks of such a matrix.
+    /// Packs the `Q4K` blocks of a matrix `[output, input]`, row by row; `None` if this processor has no
+    /// such kernel, or if these are not the blocks of such a matrix.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn q4k(blocks: &[u8], shape: (usize, usize)) -> Option<Self> {
         Q4kMatrix::pack(blocks, shape).map(Self::Q4k)
     }
 
-    /// The same on processors without such a kernel.
+    /// `None`: this processor architecture has no such kernel.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn q4k(_: &[u8], _: (usize, usize)) -> Option<Self> {
         None
     }
 
-    /// Numbers of outputs and inputs.
+    /// The numbers of outputs and inputs.
     pub(crate) fn shape(&self) -> (usize, usize) {
         match self {
             Self::Dense(matrix) => matrix.shape(),
@@ -95,7 +95,7 @@ impl PackedMatrix {
         }
     }
 
-    /// Bytes the matrix takes.
+    /// Bytes the packed matrix takes.
     pub(crate) fn bytes(&self) -> usize {
         match self {
             Self::Dense(matrix) => matrix.bytes(),
@@ -106,7 +106,7 @@ impl PackedMatrix {
         }
     }
 
-    /// `x W^T` for rows of `input` numbers, finished.
+    /// `x W^T` for rows of `input` values, completed by `finish`.
     pub(crate) fn product(&self, x: &[f32], finish: Finish<'_>) -> Vec<f32> {
         match self {
             Self::Dense(matrix) => matrix.product(x, finish),

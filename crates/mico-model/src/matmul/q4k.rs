@@ -1,4 +1,4 @@
-//! Matrices of 4-bit weights (`Q4K`) times activations of 8 bits, for processors with AVX2.
+//! Products of 4-bit weights (`Q4K`) with 8-bit activations, for processors with AVX2.
 //!
 //! A block of 256 weights of an output has eight parts of 32; weight `i` of part `s` is
 //! `d a_s q_i - e b_s` with 4-bit `q`, 6-bit `a`, `b` and one pair `d`, `e` for the block. Against
@@ -22,18 +22,18 @@ use super::{Finish, PANEL, PANELS, Sums, by_slabs, by_strips};
 /// Bytes of a block of 256 weights in the file format: `d` and `e` in half precision, scales and
 /// minima in 12 bytes, weights.
 const FILE_BLOCK: usize = 144;
-/// Parts of a block.
+/// Parts per block, each with its own scale and minimum.
 const PARTS: usize = 8;
-/// Groups of four weights in a block.
+/// Groups of four weights per block.
 const GROUPS: usize = BLOCK / 4;
-/// Groups of a part.
+/// Groups per part.
 const STEPS: usize = GROUPS / PARTS;
-/// Vectors of 32 bytes that hold a group of each output of a panel.
+/// Vectors of 32 bytes that hold one group for each output of a panel.
 const VECTORS: usize = PANEL * 4 / 32;
 /// Rows of a register block.
 const ROWS: usize = 4;
 
-/// One block of each output of a panel.
+/// One block of every output of a panel.
 #[derive(Debug, Clone)]
 struct Tile {
     /// Group `g` of all outputs in the low halves, group `g + 32` in the high halves.
@@ -53,7 +53,7 @@ impl Tile {
         e: [0.0; PANEL],
     };
 
-    /// Enters the block of one output.
+    /// Stores the block of one output.
     fn set(&mut self, lane: usize, block: &[u8; FILE_BLOCK]) {
         let half = |at: usize| half::f16::from_le_bytes([block[at], block[at + 1]]).to_f32();
         (self.d[lane], self.e[lane]) = (half(0), half(2));
@@ -79,7 +79,7 @@ impl Tile {
     }
 }
 
-/// A tile spread out for the kernel.
+/// A tile expanded to the layout the kernel reads.
 #[derive(Clone)]
 #[repr(align(32))]
 struct Spread {
@@ -139,8 +139,8 @@ pub(crate) struct Q4kMatrix {
 }
 
 impl Q4kMatrix {
-    /// Packs the blocks of a matrix as the file format has them, row by row. Nothing if the
-    /// processor lacks the instructions, or if these are not the blocks of such a matrix.
+    /// Packs the blocks of a matrix in file format, row by row; `None` if the processor lacks the
+    /// instructions, or if these are not the blocks of such a matrix.
     pub(super) fn pack(blocks: &[u8], (output, input): (usize, usize)) -> Option<Self> {
         let simd = V3::try_new()?;
         let (blocks, rest) = blocks.as_chunks::<FILE_BLOCK>();
@@ -160,17 +160,17 @@ impl Q4kMatrix {
         Some(Self { tiles, input, output, simd })
     }
 
-    /// Numbers of outputs and inputs.
+    /// The numbers of outputs and inputs.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.output, self.input)
     }
 
-    /// Bytes the matrix takes.
+    /// Bytes the packed matrix takes.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(self.tiles.as_slice())
     }
 
-    /// `x W^T` for rows of `input` numbers, finished.
+    /// `x W^T` for rows of `input` values, completed by `finish`.
     pub(super) fn product(&self, x: &[f32], finish: Finish<'_>) -> Vec<f32> {
         by_slabs(x, self.shape(), finish, |x, out, finish| {
             let rows = Q8Rows::new(x, self.input);
@@ -189,7 +189,7 @@ impl Q4kMatrix {
         let depth = self.input / BLOCK;
         let panels = self.tiles.chunks_exact(depth).skip(strip * PANELS).take(PANELS);
         let mut spread = Spread::ZERO;
-        // Not known to the compiler, which would unroll the loop and run out of registers.
+        // Hidden from the compiler, which would unroll the loop and run out of registers.
         let steps = std::hint::black_box(STEPS);
         for at in 0..depth {
             let blocks = rows.at(at, start, sums.rows);

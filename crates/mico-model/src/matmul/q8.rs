@@ -1,13 +1,13 @@
-//! Activations rounded to 8 bits, as products with 4-bit weights take them.
+//! Activations quantised to 8 bits, for products with 4-bit weights.
 
 use rayon::prelude::*;
 
-/// Numbers of a block, which share a scale.
+/// Values per block, which share a scale.
 pub(super) const BLOCK: usize = 256;
-/// Numbers whose sum is kept: those that share a scale and a minimum on the side of the weights.
+/// Values per partial sum: those whose weights share a scale and a minimum.
 const PART: usize = 32;
 
-/// 256 numbers of a row, `scale * values`.
+/// 256 values of a row, `scale * values`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Q8Block {
     /// Four neighbouring values in the bytes of each word.
@@ -53,14 +53,14 @@ impl Q8Block {
     }
 }
 
-/// Rows of activations, block by block: the blocks at one depth of all rows lie together.
+/// Rows of quantised activations; the blocks of all rows at one depth are adjacent.
 pub(super) struct Q8Rows {
     blocks: Vec<Q8Block>,
     rows: usize,
 }
 
 impl Q8Rows {
-    /// Rounds rows of `input` numbers, a multiple of [`BLOCK`].
+    /// Quantises rows of `input` values, a multiple of [`BLOCK`].
     pub(super) fn new(x: &[f32], input: usize) -> Self {
         let rows = x.len().checked_div(input).unwrap_or(0);
         let mut blocks = vec![Q8Block::ZERO; rows * (input / BLOCK)];
@@ -76,7 +76,7 @@ impl Q8Rows {
         Self { blocks, rows }
     }
 
-    /// The blocks of `count` rows at a depth.
+    /// The blocks of `count` rows from `start` on, at a depth.
     pub(super) fn at(&self, depth: usize, start: usize, count: usize) -> &[Q8Block] {
         &self.blocks[depth * self.rows + start..][..count]
     }

@@ -1,4 +1,4 @@
-//! Biases and non-linearities, applied in place to a fresh matrix product.
+//! Fused kernels for biases and activation functions, applied in place to a fresh matrix product.
 
 use candle_core::{CpuStorage, DType, InplaceOp1, InplaceOp2, Layout, Result, Tensor};
 use rayon::prelude::*;
@@ -7,7 +7,7 @@ use super::vector::sigmoid;
 use super::{CHUNK, f32_slice, f32_slice_mut};
 use crate::config::Activation;
 
-/// `x * sigmoid(QUICK_GELU x)`.
+/// The constant of quick GELU, `x * sigmoid(1.702 x)`.
 const QUICK_GELU: f32 = 1.702;
 
 struct Pointwise(Activation);
@@ -45,7 +45,7 @@ impl InplaceOp2 for BiasPointwise {
     }
 }
 
-/// `silu(gate) * up` in the place of `gate`.
+/// `silu(gate) * up` in place of `gate` (`SwiGLU`).
 struct SiluGate;
 
 impl InplaceOp2 for SiluGate {
@@ -71,7 +71,7 @@ impl InplaceOp2 for SiluGate {
     }
 }
 
-/// `x * sigmoid(gate)` in the place of `x`.
+/// `x * sigmoid(gate)` in place of `x`.
 struct SigmoidGate;
 
 impl InplaceOp2 for SigmoidGate {
@@ -97,7 +97,7 @@ impl InplaceOp2 for SigmoidGate {
     }
 }
 
-/// Adds a bias to some numbers and applies the non-linearity.
+/// Adds a bias to some values and applies the activation function, if there is one.
 pub(crate) fn bias_apply(values: &mut [f32], bias: &[f32], activation: Option<Activation>) {
     for (x, b) in values.iter_mut().zip(bias) {
         *x += b;
@@ -116,20 +116,20 @@ fn apply(activation: Activation, values: &mut [f32]) {
     }
 }
 
-/// `x * Phi(x)`, the error function in double precision.
+/// Exact GELU, `x * Phi(x)`, with the error function in double precision.
 fn gelu(x: f32) -> f32 {
     let wide = f64::from(x);
     let phi = 0.5 * (1.0 + candle_core::cpu::erf::erf_f64(wide * std::f64::consts::FRAC_1_SQRT_2));
     (wide * phi) as f32
 }
 
-/// `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`, with `(1 + tanh y)/2 = sigmoid(2y)`.
+/// GELU by tanh, `x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))`, as `(1 + tanh y)/2 = sigmoid(2y)`.
 fn gelu_tanh(x: f32) -> f32 {
     const SQRT_2_OVER_PI: f32 = 0.797_884_6;
     x * sigmoid(2.0 * SQRT_2_OVER_PI * (0.044_715 * x * x).mul_add(x, x))
 }
 
-/// Adds the bias to every row of a freshly computed matrix and applies the non-linearity.
+/// Adds the bias to every row of a freshly computed matrix and applies the activation function.
 pub(crate) fn bias_activation(
     x: Tensor,
     bias: Option<&Tensor>,

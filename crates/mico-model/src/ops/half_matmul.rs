@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::f32_slice;
 
-/// Output columns handed to one thread at a time.
+/// Output columns per rayon task.
 const COLUMNS: usize = 64;
 
 struct HalfMatVec;
@@ -43,7 +43,7 @@ impl CustomOp2 for HalfMatVec {
     }
 }
 
-/// Transposed result first (`[output, rows]`), so that each thread owns whole columns.
+/// Computes the transposed result (`[output, rows]`), so that each thread owns whole columns.
 fn product<T: Copy + Sync>(
     x: &[f32],
     weight: &[T],

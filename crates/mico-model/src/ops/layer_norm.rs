@@ -45,7 +45,7 @@ impl CustomOp3 for LayerNormOp {
     }
 }
 
-/// Normalises each row of `x` and applies weight and bias.
+/// Layer norm of each row of `x`, with weight and bias.
 pub(crate) fn layer_norm(x: &Tensor, weight: &Tensor, bias: &Tensor, eps: f64) -> Result<Tensor> {
     if x.device().is_cpu() && x.dtype() == DType::F32 {
         return x.contiguous()?.apply_op3_no_bwd(weight, bias, &LayerNormOp { eps: eps as f32 });

@@ -23,11 +23,11 @@ pub(crate) use vector::dot;
 use candle_core::backend::BackendStorage;
 use candle_core::{CpuStorage, DType, Device, Layout, Result, Storage, Tensor};
 
-/// Elements handed to one thread at a time by element-wise kernels.
+/// Elements per rayon task of element-wise kernels.
 const CHUNK: usize = 1 << 14;
 
-/// Calls `run` with the numbers of some tensors in f32. Those on the CPU in that format are lent as
-/// they are, others are brought there.
+/// Calls `run` with the values of some tensors as f32 slices. Contiguous f32 tensors on the CPU are
+/// borrowed, others are copied and converted.
 pub(crate) fn with_slices<const N: usize, T>(
     tensors: [&Tensor; N],
     run: impl FnOnce([&[f32]; N]) -> T,
@@ -47,7 +47,7 @@ pub(crate) fn with_slices<const N: usize, T>(
     Ok(run(slices))
 }
 
-/// The contiguous f32 data behind a tensor.
+/// The contiguous f32 values of a tensor; an error if it is not contiguous or not f32.
 fn f32_slice<'a>(storage: &'a CpuStorage, layout: &Layout, op: &'static str) -> Result<&'a [f32]> {
     match layout.contiguous_offsets() {
         Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
@@ -55,7 +55,7 @@ fn f32_slice<'a>(storage: &'a CpuStorage, layout: &Layout, op: &'static str) -> 
     }
 }
 
-/// The same, writable.
+/// The contiguous f32 values of a tensor for writing, as [`f32_slice`] reads them.
 fn f32_slice_mut<'a>(
     storage: &'a mut CpuStorage,
     layout: &Layout,

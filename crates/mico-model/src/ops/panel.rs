@@ -1,12 +1,12 @@
 //! Small dense products for one thread, as attention needs them: rows times a row-major matrix,
 //! written so that the compiler keeps a block of results in vector registers.
 
-/// Columns of a register block.
+/// Columns of a register block: two 256-bit vectors of f32.
 pub(crate) const PANEL: usize = 16;
-/// Rows of a register block.
+/// Rows of a register block, so that its sums fit into vector registers.
 const ROWS: usize = 6;
 
-/// A row-major matrix whose rows start `stride` numbers apart.
+/// A row-major matrix whose rows start `stride` values apart.
 #[derive(Clone, Copy)]
 pub(crate) struct Rows<'a> {
     pub(crate) data: &'a [f32],
@@ -44,7 +44,7 @@ pub(crate) fn product(a: Rows, b: Rows, out: &mut [f32], out_stride: usize, shap
     }
 }
 
-/// Sizes of a product.
+/// The sizes of a product `[rows, depth] x [depth, columns]`.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) rows: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Shape {
     pub(crate) columns: usize,
 }
 
-/// Where a register block stands.
+/// The operands and position of a register block.
 #[derive(Clone, Copy)]
 struct Block<'a> {
     a: Rows<'a>,
@@ -63,7 +63,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Computes `R` rows of a panel and says how many those were.
+    /// Computes `R` rows of a panel and returns `R`.
     #[inline]
     fn write<const R: usize>(self, out: &mut [f32], out_stride: usize) -> usize {
         for (i, values) in self.sums::<R>().iter().enumerate() {
@@ -77,7 +77,7 @@ impl Block<'_> {
     fn sums<const R: usize>(self) -> [[f32; PANEL]; R] {
         let Self { a, b, row, column, depth } = self;
         let lines: [&[f32]; R] = std::array::from_fn(|i| a.row(row + i, depth));
-        // Says once more how long they are, where the compiler can see it.
+        // Repeats the slice length where the compiler can see it, which removes bounds checks.
         let lines = lines.map(|line| &line[..depth]);
         let mut sums = [[0.0_f32; PANEL]; R];
         for p in 0..depth {
@@ -95,7 +95,7 @@ impl Block<'_> {
     }
 }
 
-/// One row of a panel that is not full.
+/// One row of a panel with fewer than [`PANEL`] columns.
 #[inline]
 fn edge(line: &[f32], b: Rows, column: usize, width: usize) -> [f32; PANEL] {
     let mut sums = [0.0_f32; PANEL];

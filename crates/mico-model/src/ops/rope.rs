@@ -1,4 +1,4 @@
-//! Splitting a projection into heads, with or without the rotary embedding.
+//! Splitting a projection into attention heads, with or without rotary position embedding (`RoPE`).
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp3, DType, Layout, Result, Shape, Tensor};
 use rayon::prelude::*;
@@ -72,7 +72,7 @@ impl CustomOp1 for SplitHeads {
     }
 }
 
-/// `[n, heads * d]` to `[heads, n, d]`.
+/// Splits a projection `[n, heads * d]` into heads `[heads, n, d]`.
 pub(crate) fn split_heads(x: &Tensor, heads: usize) -> Result<Tensor> {
     let (tokens, width) = x.dims2()?;
     if x.device().is_cpu() && x.dtype() == DType::F32 && width % heads == 0 {
@@ -81,8 +81,8 @@ pub(crate) fn split_heads(x: &Tensor, heads: usize) -> Result<Tensor> {
     x.reshape((tokens, heads, width / heads))?.transpose(0, 1)?.contiguous()
 }
 
-/// The same, each head rotated by its token's angles (`cos`, `sin`: `[n, r/2]`): of its first `r`
-/// numbers the first half is paired with the second, the others stay as they are.
+/// [`split_heads`] with `RoPE`: each head is rotated by its token's angles (`cos`, `sin`: `[n, r/2]`). Of
+/// its first `r` values the first half is paired with the second; the others are not rotated.
 pub(crate) fn rotate_heads(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     if x.device().is_cpu() && x.dtype() == DType::F32 {
         return x.contiguous()?.apply_op3_no_bwd(cos, sin, &RotateHeads { heads });
@@ -90,7 +90,7 @@ pub(crate) fn rotate_heads(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor)
     composed(x, heads, cos, sin)
 }
 
-/// The same out of candle's own operations, for other devices and formats.
+/// [`rotate_heads`] by candle's own operations, for other devices and formats.
 fn composed(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     let split = split_heads(x, heads)?;
     let (dim, turned) = (split.dim(2)?, 2 * cos.dim(1)?);

@@ -7,7 +7,7 @@ use super::f32_slice_mut;
 use super::vector::{exp, max, sum};
 
 /// Softmax of `scale * x` over the first `visible[r % visible.len()]` entries of row `r`; the
-/// other entries become 0. This is what causality by sequence order needs.
+/// other entries become 0. With growing `visible` this is causal attention.
 pub(crate) struct RowSoftmax {
     pub(crate) scale: f32,
     pub(crate) visible: Vec<usize>,
@@ -31,7 +31,7 @@ impl candle_core::InplaceOp1 for RowSoftmax {
     }
 }
 
-/// Softmax of `scale * x` over a whole slice.
+/// Softmax of `scale * x` over a whole slice, in place.
 pub(crate) fn softmax_row(values: &mut [f32], scale: f32) {
     let top = max(values) * scale;
     for value in values.iter_mut() {

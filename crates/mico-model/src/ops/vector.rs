@@ -1,4 +1,4 @@
-//! Arithmetic the compiler can vectorise.
+//! Scalar and reduction functions written so that the compiler vectorises them.
 
 /// Lanes summed separately, so that the compiler may keep them in vector registers.
 const LANES: usize = 16;
@@ -27,13 +27,13 @@ pub(super) fn exp(x: f32) -> f32 {
     if x < -87.0 { 0.0 } else { value * power }
 }
 
-/// `1 / (1 + e^-x)`.
+/// The logistic function, `1 / (1 + e^-x)`.
 #[inline]
 pub(super) fn sigmoid(x: f32) -> f32 {
     1.0 / (1.0 + exp(-x))
 }
 
-/// Inner product, summed in lanes.
+/// Inner product, summed in lanes so that it vectorises.
 #[inline]
 pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a_chunks, a_rest) = a.as_chunks::<LANES>();
@@ -48,7 +48,7 @@ pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// Largest element, -inf for an empty slice.
+/// The largest element, -inf for an empty slice.
 #[inline]
 pub(super) fn max(values: &[f32]) -> f32 {
     let (chunks, rest) = values.as_chunks::<LANES>();
@@ -61,7 +61,7 @@ pub(super) fn max(values: &[f32]) -> f32 {
     lanes.iter().chain(rest).copied().fold(f32::NEG_INFINITY, f32::max)
 }
 
-/// Sum, in lanes.
+/// The sum of all elements, in lanes so that it vectorises.
 #[inline]
 pub(super) fn sum(values: &[f32]) -> f32 {
     let (chunks, rest) = values.as_chunks::<LANES>();

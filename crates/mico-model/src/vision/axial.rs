@@ -1,18 +1,18 @@
-//! Positions on a plane: rotation by row and column, and a learned table sampled between its points.
+//! Two-dimensional positions: `RoPE` by row and column, and an interpolated table of learned embeddings.
 
 use candle_core::{Device, Tensor};
 
 use super::Grid;
 use crate::error::Result;
 
-/// Row and column of a patch.
+/// The row and column of a patch in its grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     row: usize,
     column: usize,
 }
 
-/// The places of a grid's patches in the order of their visual tokens: tokens row by row, the
+/// The patches of a grid in the order of their visual tokens: tokens row by row, and the
 /// `merge x merge` patches of a token row by row.
 pub(super) fn places(grid: Grid, merge: usize) -> impl Iterator<Item = Place> {
     (0..grid.tokens() * merge * merge).map(move |patch| {
@@ -24,8 +24,8 @@ pub(super) fn places(grid: Grid, merge: usize) -> impl Iterator<Item = Place> {
     })
 }
 
-/// Cosines and sines `[n, head width / 2]`: the first half of the frequencies turns with the row,
-/// the second with the column; `theta` is the base of their geometric series.
+/// Cosines and sines `[n, head width / 2]`: the first half of the frequencies is rotated by the row,
+/// the second by the column; `theta` is the base of their geometric series.
 pub(super) fn rotary_tables(
     places: &[Place],
     head_width: usize,
@@ -44,7 +44,7 @@ pub(super) fn rotary_tables(
     Ok((table(cos)?, table(sin)?))
 }
 
-/// One coordinate of a sample: the two points beside it and the share of the second.
+/// One coordinate of an interpolated sample: its two neighbours and the weight of the second.
 #[derive(Clone, Copy)]
 struct Between {
     low: usize,
@@ -52,7 +52,7 @@ struct Between {
     share: f32,
 }
 
-/// Samples of `count` points spread evenly over a table of `side` points, the ends included.
+/// `count` samples spread evenly over a table of `side` entries, both ends included.
 fn spread(count: usize, side: usize) -> Vec<Between> {
     let step = if count > 1 { (side - 1) as f64 / (count - 1) as f64 } else { 0.0 };
     (0..count)
@@ -64,7 +64,7 @@ fn spread(count: usize, side: usize) -> Vec<Between> {
         .collect()
 }
 
-/// The table of `side x side` positions sampled bilinearly at the patches of every grid, `[n, d]` in
+/// The `side x side` position table interpolated bilinearly at the patches of every grid, `[n, d]` in
 /// the order of their visual tokens.
 pub(super) fn table_at(
     table: &Tensor,

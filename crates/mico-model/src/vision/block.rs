@@ -1,5 +1,5 @@
-//! One block of any vision tower: attention within spans and an MLP, each behind a norm and around a
-//! residual.
+//! One block of any vision tower: attention within spans and an MLP, each with a pre-norm and a
+//! residual connection.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::ops;
 use crate::relevance::column_means;
 use crate::weights::{Builder, LinearShape};
 
-/// Either normalisation.
+/// The layer norm or RMS norm of a tower.
 #[derive(Debug)]
 pub(crate) enum Norm {
     Layer(LayerNorm),
@@ -39,7 +39,7 @@ pub(crate) enum NormKind {
 }
 
 impl NormKind {
-    /// The norm called `name` in the vision part.
+    /// Builds the norm whose tensor is called `name` in the vision part.
     pub(crate) fn build(self, b: &mut Builder, name: &str, width: usize, eps: f64) -> Result<Norm> {
         Ok(match self {
             Self::Layer => Norm::Layer(b.layer_norm(Part::Vision, name, width, eps)?),
@@ -48,42 +48,42 @@ impl NormKind {
     }
 }
 
-/// How a checkpoint names the projections to queries, keys and values.
+/// How a checkpoint names the query, key and value projections.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum QkvNames {
-    /// Three matrices.
+    /// Three separate matrices: query, key, value.
     Split([&'static str; 3]),
-    /// One, whose rows are queries, keys and values in this order.
+    /// One matrix, whose rows are queries, keys and values in this order.
     Fused(&'static str),
 }
 
-/// How a checkpoint names the MLP, and so what it is.
+/// How a checkpoint names the MLP's layers, and so which kind it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum MlpNames {
-    /// `second(act(first x))`.
+    /// A two-layer MLP, `second(act(first x))`.
     Plain([&'static str; 2]),
-    /// `down(silu(gate x) * up x)`.
+    /// A gated MLP, `down(silu(gate x) * up x)`.
     Gated([&'static str; 3]),
 }
 
-/// Names of a block's tensors behind its prefix.
+/// Names of a block's tensors after its prefix.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockNames {
     pub(crate) norms: [&'static str; 2],
     pub(crate) qkv: QkvNames,
     pub(crate) output: &'static str,
     pub(crate) mlp: MlpNames,
-    /// Vectors that scale what attention and MLP add.
+    /// Vectors that scale the outputs of attention and MLP (layer scale); `None` without.
     pub(crate) scales: Option<[&'static str; 2]>,
 }
 
-/// Sizes of a block.
+/// Widths, heads and options of a block.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct BlockShape {
     pub(crate) width: usize,
     pub(crate) inner: usize,
     pub(crate) heads: usize,
-    /// Whether queries, keys and values have biases.
+    /// Whether query, key and value projections have biases.
     pub(crate) qkv_bias: bool,
     pub(crate) norm: NormKind,
     pub(crate) eps: f64,
@@ -102,38 +102,38 @@ enum Mlp {
     Gated { gate: Linear, up: Linear, down: Linear },
 }
 
-/// Whose attention to observe.
+/// Which queries' attention to record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Observe {
-    /// The first token's of each span, mean over heads.
+    /// That of the first token (CLS) of each span, averaged over heads.
     First,
-    /// The mean over heads and all tokens of a span.
+    /// That of all tokens of a span, averaged over heads and queries.
     All,
 }
 
-/// How a block mixes its tokens.
+/// How a block's tokens attend, and what to record of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mixing<'a> {
-    /// Tokens attend within their span; the spans follow one another and cover all tokens.
+    /// Tokens attend within their span; spans are contiguous and cover all tokens.
     pub(crate) spans: &'a [Range<usize>],
-    /// Cosines and sines `[n, head width / 2]` for towers that rotate queries and keys.
+    /// Cosines and sines `[n, head width / 2]` for towers with `RoPE`.
     pub(crate) rotary: Option<(&'a Tensor, &'a Tensor)>,
-    /// Whose attention to observe.
+    /// Which queries' attention to record; `None` for no recording.
     pub(crate) observe: Option<Observe>,
-    /// Whether to observe the keys.
+    /// Whether to record the keys.
     pub(crate) keys: bool,
 }
 
-/// What a block let see.
+/// The attention and keys recorded in a block.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
-    /// The attention each token receives within its span.
+    /// The attention each token receives within its span; `None` unless asked for.
     pub(crate) attention: Option<Vec<f32>>,
-    /// Keys `[n, head width]` before they are rotated, mean over heads.
+    /// Keys `[n, head width]` before `RoPE`, averaged over heads; `None` unless asked for.
     pub(crate) keys: Option<Tensor>,
 }
 
-/// The weights of a block.
+/// The weights of a vision block.
 #[derive(Debug)]
 pub(crate) struct VisionBlock {
     heads: usize,
@@ -192,7 +192,7 @@ impl VisionBlock {
         Ok(Self { heads, norms, qkv, output, mlp, scales })
     }
 
-    /// Runs the block on `[n, d]`.
+    /// Runs the block on hidden states `[n, d]`.
     pub(crate) fn forward(&self, hidden: &Tensor, mixing: Mixing<'_>) -> Result<(Tensor, Seen)> {
         let (mixed, seen) = self.mix(&self.norms[0].forward(hidden)?, mixing)?;
         let hidden = self.add(0, hidden, &self.output, &mixed)?;
@@ -208,7 +208,7 @@ impl VisionBlock {
         Ok((self.add(1, &hidden, last, &x)?, seen))
     }
 
-    /// `hidden` and what the last layer of attention (0) or MLP (1) adds to it.
+    /// Adds the output of the last layer of attention (0) or MLP (1) to the residual stream.
     fn add(&self, which: usize, hidden: &Tensor, layer: &Linear, x: &Tensor) -> Result<Tensor> {
         match &self.scales {
             Some(scales) => Ok((hidden + layer.forward(x)?.broadcast_mul(&scales[which])?)?),
@@ -251,7 +251,7 @@ impl VisionBlock {
         Ok((mixed, Seen { attention: seen, keys }))
     }
 
-    /// Mean over the heads of `[n, d]`.
+    /// The mean over heads of `[n, d]`.
     fn head_means(&self, x: &Tensor) -> Result<Tensor> {
         let (rows, width) = x.dims2()?;
         let split = x.to_dtype(DType::F32)?.reshape((rows, self.heads, width / self.heads))?;

@@ -3,18 +3,18 @@
 
 use crate::config::VitConfig;
 
-/// FLOPs of everything before the decoder.
+/// FLOPs of everything before the decoder, by part.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct VisionFlops {
-    /// The tower, as far as it runs.
+    /// The vision tower, as many blocks as run.
     pub encoder: f64,
-    /// What leads from the tower to the decoder.
+    /// The projector or merger from the tower to the decoder.
     pub projector: f64,
-    /// Joining of tokens after the projector; 0 for families that do none.
+    /// Pooling of tokens after the projector; 0 for families without it.
     pub pooling: f64,
 }
 
-/// One view through the patch embedding and the first `blocks` blocks, the class token included.
+/// FLOPs of one view through the patch embedding and the first `blocks` blocks, class token included.
 pub fn vit_flops(config: &VitConfig, blocks: usize) -> f64 {
     let (width, inner) = (config.hidden_size as f64, config.intermediate_size as f64);
     let (patches, side) = (config.patches() as f64, config.patch_size as f64);
@@ -24,7 +24,7 @@ pub fn vit_flops(config: &VitConfig, blocks: usize) -> f64 {
     embedding + blocks as f64 * (linears + 4.0 * tokens * tokens * width)
 }
 
-/// A projector of two layers, the second one square, on `rows` rows of `input` numbers.
+/// FLOPs of a two-layer projector, the second layer square, on `rows` rows of `input` values.
 pub fn two_layer_flops(rows: usize, input: usize, width: usize) -> f64 {
     let (rows, input, width) = (rows as f64, input as f64, width as f64);
     2.0 * rows * width * (input + width)

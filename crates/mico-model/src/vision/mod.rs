@@ -1,7 +1,7 @@
-//! Vision towers, and what passes between a processor, a family's vision side and the decoder.
+//! Vision towers, and the values passed between image processor, vision side and decoder.
 //!
-//! Everything here is counted in visual tokens: what one token of the decoder's sequence stands
-//! for, after merging, shuffling or pooling. Rows are group by group, each group in raster order,
+//! Everything here is counted in visual tokens: what one token of the decoder's sequence stands for
+//! after merging, pixel shuffle or pooling. Rows are group by group, each group in raster order,
 //! whatever order a tower works in.
 
 mod axial;
@@ -19,14 +19,14 @@ use candle_core::Tensor;
 /// Rows and columns of the visual tokens of one group (image, view, crop, tile, frame).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Grid {
-    /// Rows.
+    /// Rows of visual tokens in the grid.
     pub rows: usize,
-    /// Columns.
+    /// Columns of visual tokens in the grid.
     pub columns: usize,
 }
 
 impl Grid {
-    /// Number of visual tokens.
+    /// The number of visual tokens, `rows * columns`.
     pub fn tokens(&self) -> usize {
         self.rows * self.columns
     }
@@ -35,34 +35,34 @@ impl Grid {
 /// One image (or video) as its family's processor prepared it.
 #[derive(Debug, Clone)]
 pub struct Pixels {
-    /// Normalised numbers in the family's own shape: `[views, 3, height, width]`, or
-    /// `[patches, values of a patch]`.
+    /// Normalised pixel values in the family's own shape: `[views, 3, height, width]`, or
+    /// `[patches, values per patch]`.
     pub values: Tensor,
-    /// The groups the visual tokens form.
+    /// The grid of each group of visual tokens.
     pub grids: Vec<Grid>,
 }
 
 impl Pixels {
-    /// Visual tokens of all groups.
+    /// The number of visual tokens of all groups.
     pub fn tokens(&self) -> usize {
         self.grids.iter().map(Grid::tokens).sum()
     }
 }
 
-/// What to observe besides the embeddings; nothing else is computed.
+/// What to record besides the embeddings; nothing else is computed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VisionTaps {
-    /// Stage-1 features: what the tower says of each visual token before it is projected.
+    /// Stage-1 features: the tower's output for each visual token, before the projector.
     pub features: bool,
-    /// Where a visual token joins several patches, features are their vectors side by side instead
-    /// of the mean (InternVL alone offers it).
+    /// Whether the features of a token that joins several patches are their vectors concatenated instead
+    /// of averaged (offered by InternVL alone).
     pub joined: bool,
-    /// What to observe of the attention.
+    /// What to record of the attention.
     pub attention: AttentionTaps,
 }
 
 impl VisionTaps {
-    /// Everything.
+    /// Everything, with features averaged where a token joins several patches.
     pub const ALL: Self = Self {
         features: true,
         joined: false,
@@ -70,18 +70,18 @@ impl VisionTaps {
     };
 }
 
-/// What to observe of a tower's attention.
+/// What to record of a tower's attention.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AttentionTaps {
     /// Reliability: the attention each visual token receives in the last block that runs.
     pub deep: bool,
-    /// The same in an early block.
+    /// The attention each visual token receives in an early block.
     pub shallow: bool,
-    /// Keys of the last block that runs.
+    /// The keys of the last block that runs.
     pub keys: bool,
 }
 
-/// What a tower saw in one image.
+/// An encoded image: the output of the vision tower, with what was recorded.
 #[derive(Debug, Clone)]
 pub struct Encoded {
     /// Stage-1 features `[n, d1]`, present when asked for: the raw residual stream, not
@@ -90,23 +90,23 @@ pub struct Encoded {
     /// Reliability `[n]` in f32, present when asked for: softmax probabilities, mean over heads,
     /// not renormalised.
     pub reliability: Option<Tensor>,
-    /// The same of an early block, present when asked for.
+    /// Reliability of an early block, `[n]`, present when asked for.
     pub shallow: Option<Tensor>,
     /// Attention keys `[n, head width]`, mean over heads (and over the patches of a token), present
     /// when asked for.
     pub keys: Option<Tensor>,
-    /// The tower's own output, as the family's second step wants it.
+    /// The tower's own output, as input of the family's projector or merger.
     pub states: Vec<Tensor>,
 }
 
-/// One image in the decoder's space.
+/// One image as input embeddings of the decoder.
 #[derive(Debug, Clone)]
 pub struct Embedded {
     /// One embedding per visual token, `[n, d]`.
     pub embeds: Tensor,
-    /// Features added to the visual tokens after the first decoder blocks, `[n, d]` each; empty
-    /// for families without them.
+    /// DeepStack features, added to the visual tokens after the first decoder blocks, `[n, d]` each;
+    /// empty for families without them.
     pub deepstack: Vec<Tensor>,
-    /// The embedding that ends a row where the family's packing inserts one, `[d]`.
+    /// The newline embedding `[d]`, where the family's packing inserts one after each row.
     pub newline: Option<Tensor>,
 }

@@ -1,4 +1,4 @@
-//! Progress of work that takes long, and the chance to stop it.
+//! Progress of a vision tower, with a way to cancel it.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ impl<'a> TowerProgress<'a> {
         Self { notify: Some(notify) }
     }
 
-    /// Says how far the work is; an error if the caller wants it to stop there.
+    /// Reports progress; [`Error::Cancelled`] if the callback asks to stop.
     pub fn tell(&mut self, done: usize, total: usize) -> Result<()> {
         match self.notify.as_mut().map(|notify| notify(done, total)) {
             Some(ControlFlow::Break(())) => Err(Error::Cancelled),

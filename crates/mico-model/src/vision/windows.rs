@@ -1,4 +1,4 @@
-//! Windows of visual tokens, as Qwen2.5-VL's tower groups them.
+//! Attention windows of visual tokens, as in Qwen2.5-VL's vision tower.
 
 use super::Grid;
 

@@ -12,13 +12,13 @@ use crate::progress::Progress;
 const BATCH: usize = TILE;
 /// The fewest columns a store holds: two batches, so that a batch never evicts itself.
 const MIN_COLUMNS: usize = 2 * BATCH;
-/// No column is in that slot, or that column is in no slot.
+/// Marks an empty slot in `held`, and a column without a slot in `slot_of`.
 const NONE: usize = usize::MAX;
 
-/// What turns the cosines of a column into kernel values, in place.
+/// Turns the cosines of column `i` into kernel values, in place.
 type Map<'a> = dyn Fn(usize, &mut [f32]) + Sync + 'a;
 
-/// The columns of a kernel that is an entry-wise function of the cosines.
+/// The columns of a kernel that is an entry-wise function of the cosines, cached within a memory limit.
 pub(crate) struct Columns<'a> {
     gram: &'a Gram,
     map: &'a Map<'a>,
@@ -29,9 +29,9 @@ pub(crate) struct Columns<'a> {
 }
 
 enum Slots {
-    /// Column `i` lies at `i`.
+    /// Every column is held; column `i` is in slot `i`.
     All,
-    /// Least recently used columns give way.
+    /// A cache in which the least recently used column is evicted first.
     Recent { slot_of: Vec<usize>, held: Vec<usize>, used: Vec<u64>, clock: u64 },
 }
 
@@ -69,27 +69,27 @@ impl<'a> Columns<'a> {
         Ok(Self { gram, map, values, slots, missing, spent: start.elapsed() })
     }
 
-    /// Number of columns, and of entries in each.
+    /// The number of columns `N`, which is also the number of entries in each.
     pub(crate) fn len(&self) -> usize {
         self.gram.len()
     }
 
-    /// Whether every column is held.
+    /// Whether every column is held, so that nothing is ever recomputed.
     pub(crate) fn is_complete(&self) -> bool {
         matches!(self.slots, Slots::All)
     }
 
-    /// Time spent on kernel arithmetic so far.
+    /// Time spent on computing similarities so far.
     pub(crate) fn spent(&self) -> Duration {
         self.spent
     }
 
-    /// Counts time spent on the same kernel elsewhere.
+    /// Adds time spent on the same kernel elsewhere, for the report of seconds.
     pub(crate) fn add_spent(&mut self, time: Duration) {
         self.spent += time;
     }
 
-    /// Whether column `i` can be read at once.
+    /// Whether column `i` is in memory now.
     pub(crate) fn holds(&self, i: usize) -> bool {
         match &self.slots {
             Slots::All => true,
@@ -160,7 +160,7 @@ impl<'a> Columns<'a> {
         self.held(i)
     }
 
-    /// Lets column `i` go before any other.
+    /// Marks column `i` as the first to be evicted: a picked token's column is not read again.
     pub(crate) fn release(&mut self, i: usize) {
         if let Slots::Recent { slot_of, used, .. } = &mut self.slots
             && slot_of[i] != NONE
@@ -170,7 +170,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// Bytes below which `n` tokens cannot be selected from.
+/// The least bytes of columns with which a selection from `n` tokens can run.
 pub(crate) fn least_memory(n: usize) -> usize {
     let columns = n.min(2 * BATCH + MIN_COLUMNS);
     columns.saturating_mul(n).saturating_mul(size_of::<f32>())

@@ -1,4 +1,4 @@
-//! The inner product kernel: blocks of `X Xᵀ` from packed panels.
+//! The matrix-multiplication micro-kernel: blocks of `X Xᵀ` from packed panels.
 //!
 //! Every entry is one chain of multiply-adds over the columns in ascending order, cut into
 //! blocks of [`BLOCK_DEPTH`] whose sums are added in order. The chain depends on nothing but the
@@ -60,11 +60,11 @@ impl<'a> Panels<'a> {
 /// Which entries of a tile are wanted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Part {
-    /// All.
+    /// Every entry of the tile.
     Whole,
     /// Those on and above the diagonal; others may be left as they are.
     Upper,
-    /// The first so many rows; others may be left as they are.
+    /// The entries of the first this many rows; others may be left as they are.
     Rows(usize),
 }
 

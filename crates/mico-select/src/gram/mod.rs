@@ -1,4 +1,4 @@
-//! Cosine similarities of all pairs of tokens, from packed unit vectors.
+//! The Gram matrix: cosine similarities of all pairs of tokens, from packed unit vectors.
 
 mod columns;
 mod micro;
@@ -27,7 +27,7 @@ pub struct Gram {
 }
 
 impl Gram {
-    /// Packs the rows.
+    /// Normalises the rows to unit length and packs them into panels for the micro-kernel.
     pub fn pack(rows: &Rows<'_>) -> Self {
         let (n, depth) = (rows.len(), rows.cols());
         let panels = n.div_ceil(TILE) * TILE_PANELS;
@@ -58,12 +58,12 @@ impl Gram {
         Self { lanes, norms, depth, arch: Arch::new() }
     }
 
-    /// Number of tokens.
+    /// The number of packed tokens `N`.
     pub fn len(&self) -> usize {
         self.norms.len()
     }
 
-    /// Whether there are none.
+    /// Whether no token was packed.
     pub fn is_empty(&self) -> bool {
         self.norms.is_empty()
     }
@@ -73,7 +73,7 @@ impl Gram {
         &self.norms
     }
 
-    /// Bytes the packed vectors take.
+    /// Bytes the packed vectors take, padding to whole tiles included.
     pub fn bytes(&self) -> usize {
         packed_bytes(self.len(), self.depth)
     }
@@ -83,7 +83,7 @@ impl Gram {
         self.cosines_reporting(&Progress::default())
     }
 
-    /// The same into memory the caller has, `N x N` values.
+    /// Like [`Gram::cosines`], into a buffer of the caller. An error unless it holds `N x N` values.
     pub fn cosines_into(&self, out: &mut [f32]) -> Result<()> {
         let n = self.len();
         if out.len() != n * n {

@@ -12,7 +12,7 @@ use crate::progress::{Done, Progress};
 
 const TILE_SIZE: usize = TILE * TILE;
 
-/// `[cos]₊` of all pairs, rounded up to half precision.
+/// `[cos]₊` of all pairs, rounded up to half precision: an upper bound of the kernel.
 pub(crate) struct Sketch {
     /// Tiles `(r, c)` with `r <= c`, row by row, each row-major.
     tiles: Vec<f16>,
@@ -20,7 +20,7 @@ pub(crate) struct Sketch {
 }
 
 impl Sketch {
-    /// Bytes a sketch of `n` tokens takes.
+    /// Bytes the sketch of `n` tokens takes.
     pub(crate) fn bytes(n: usize) -> usize {
         let stripes = n.div_ceil(TILE);
         (stripes * (stripes + 1) / 2).saturating_mul(TILE_SIZE * size_of::<f16>())

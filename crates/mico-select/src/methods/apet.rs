@@ -1,4 +1,4 @@
-//! ApET: the tokens a few others reconstruct worst, before the decoder and in its middle.
+//! ApET: keeps the tokens that a small basis reconstructs worst, before and inside the decoder.
 
 use std::sync::Arc;
 
@@ -32,23 +32,23 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// Sizes of a basis that can be asked for.
+/// Accepted basis sizes.
 const BASES: std::ops::RangeInclusive<usize> = 1..=1 << 16;
-/// The authors' ridge of the least-squares fit.
+/// The authors' ridge regularisation of the least-squares fit.
 const RIDGE: f64 = 1e-5;
-/// In the authors' code for images of native resolution a slot is half basis vector, half what was
-/// there,
+/// The authors' blend for images of native resolution: half basis vector, half the token it
+/// replaces.
 const NATIVE_BLEND: f64 = 0.5;
-/// and the ridge inside the decoder is larger.
+/// The authors' ridge inside the decoder for images of native resolution.
 const NATIVE_RIDGE: f64 = 0.1;
 
-/// Which basis vector goes into which slot: the vectors come in sampling order.
+/// Which basis vector replaces which kept token; the vectors come in sampling order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SlotOrder {
-    /// Slots by position, as before the decoder.
+    /// By position, as before the decoder.
     #[default]
     Position,
-    /// Slots by falling error, as inside the decoder.
+    /// By falling reconstruction error, as inside the decoder.
     Error,
 }
 
@@ -60,15 +60,15 @@ pub enum SlotOrder {
 /// basis vectors, and merges nothing.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Apet {
-    /// Size of the basis.
+    /// The number of basis tokens.
     pub basis: usize,
     /// The first basis token, an index inside each group. The authors draw it at random.
     pub start: usize,
-    /// Where the basis vectors go.
+    /// Which kept tokens the basis vectors replace.
     pub slots: SlotOrder,
-    /// The part of a slot that is the basis vector; the rest is the token that was there.
+    /// The weight of the basis vector in a slot, in `[0, 1]`; the rest is the token that was there.
     pub blend: f64,
-    /// Ridge of the fit.
+    /// Ridge regularisation of the least-squares fit.
     pub ridge: f64,
 }
 
@@ -79,7 +79,7 @@ impl Default for Apet {
 }
 
 impl Apet {
-    /// Reads `basis`, `start`, `slots`, `blend` and `ridge`.
+    /// Reads the settings `basis`, `start`, `slots`, `blend` and `ridge`.
     pub fn from_settings(settings: &mut Settings) -> Result<Self> {
         let default = Self::default();
         Ok(Self {
@@ -94,7 +94,7 @@ impl Apet {
         })
     }
 
-    /// What the slots carry: the basis vectors, or a blend of those and what was there.
+    /// Writes the basis vectors, or a blend of them and the tokens there, into the slots.
     fn fill(&self, slots: Vec<usize>, basis: Vec<usize>, selection: &mut Selection) {
         let pairs = slots.into_iter().zip(basis);
         if self.blend >= 1.0 {

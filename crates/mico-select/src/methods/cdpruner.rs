@@ -22,9 +22,9 @@ pub(super) const METHOD: Method = Method {
     pruner: Some(|_| Ok(Arc::new(CdPrunerRefusal))),
 };
 
-/// The authors' offset of the lowest relevance.
+/// The authors' offset, which keeps the lowest relevance above 0.
 const MIN_RELEVANCE: f64 = 1e-6;
-/// Below this a residual is rounding: the token lies in the span of those taken.
+/// Below this a residual is rounding error: the token lies in the span of those selected.
 const MIN_RESIDUAL: f64 = 1e-12;
 
 /// CDPruner's rule: greedy maximum a posteriori of the process with kernel
@@ -125,9 +125,9 @@ fn relevance(image: &Rows<'_>, text: &Dense) -> Vec<f64> {
     }
 }
 
-/// Says why there is no pruner: the rule conditions its choice on CLIP's own joint space of images and
-/// texts, the projection of patches into it and the text tower. Checkpoints of multimodal models carry
-/// neither, so the rule runs as a selector on tensors alone.
+/// The pruner, which only refuses: the rule needs CLIP's joint image-text space, that is, the
+/// projection of patches into it and the text tower. Checkpoints of multimodal models contain neither,
+/// so the method runs only as a selector on given tensors.
 #[derive(Debug)]
 struct CdPrunerRefusal;
 

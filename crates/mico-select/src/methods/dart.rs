@@ -1,4 +1,4 @@
-//! DART: tokens unlike a few pivots, after an early block.
+//! DART: keeps the tokens least similar to a few pivots, after an early block.
 
 use std::sync::Arc;
 
@@ -34,9 +34,9 @@ pub(super) const METHOD: Method = Method {
 /// visual before text, larger norms before smaller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dart {
-    /// Number of visual pivots.
+    /// The number of pivots among the visual tokens, at least 1.
     pub visual_pivots: usize,
-    /// Number of text pivots.
+    /// The number of pivots among the text tokens.
     pub text_pivots: usize,
 }
 
@@ -47,7 +47,7 @@ impl Default for Dart {
 }
 
 impl Dart {
-    /// Reads `visual_pivots` and `text_pivots`.
+    /// Reads the settings `visual_pivots` and `text_pivots`.
     pub fn from_settings(settings: &mut Settings) -> Result<Self> {
         let default = Self::default();
         Ok(Self {
@@ -113,13 +113,13 @@ fn l1_norms(rows: &Rows<'_>) -> Vec<f64> {
     (0..rows.len()).map(sum).collect()
 }
 
-/// DART inside a decoder. Pivots are the visual tokens, and those of the text behind the image, that
-/// have the largest keys of the block; likeness is that of its output behind the decoder's final norm.
-/// Tokens keep their positions.
+/// DART inside a decoder. Pivots are the visual tokens, and the text tokens after the image, with the
+/// largest keys of the block; similarity is that of its output after the decoder's final norm. Tokens
+/// keep their position ids.
 #[derive(Debug)]
 struct DartPruner {
     rule: Dart,
-    /// Blocks that see everything, in place of the authors' two.
+    /// Blocks that process all tokens; `None` for the authors' two.
     layer: Option<usize>,
 }
 

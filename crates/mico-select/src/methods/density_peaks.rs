@@ -1,4 +1,4 @@
-//! Density-peak clustering, which SparseVLM merges tokens by.
+//! Density-peak clustering, by which SparseVLM groups the tokens it merges.
 
 use crate::matrix::{Dense, squared_distance};
 use crate::rank::{best, top};

@@ -1,4 +1,4 @@
-//! DivPrune: tokens that lie far from each other.
+//! DivPrune: keeps tokens that are far from one another (max-min diversity).
 
 use rayon::prelude::*;
 
@@ -28,7 +28,7 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// As published, each pick takes the minimum over all tokens taken before it.
+/// FLOPs as published: each pick takes the minimum distance over all tokens selected before it.
 fn flops(size: &SelectionSize) -> f64 {
     size.similarities() + size.tokens * size.kept * size.kept / 2.0
 }
@@ -36,7 +36,7 @@ fn flops(size: &SelectionSize) -> f64 {
 /// DivPrune's rule: start with the token whose nearest neighbour is farthest, then always take
 /// the token farthest from all taken ones, by cosine distance.
 ///
-/// A taken token is out of the race. (The published loop may take it again where tokens repeat.)
+/// A selected token is not considered again. (The published loop may, where tokens repeat.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DivPrune;
 

@@ -22,7 +22,7 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// The authors' block: the first two see everything.
+/// The authors' block: the first two blocks process all tokens.
 pub(super) const BLOCK: usize = 2;
 
 /// FastV's rule: the largest entries of one head-averaged attention row.
@@ -44,10 +44,10 @@ impl Selector for FastV {
     }
 }
 
-/// FastV inside a decoder. Tokens keep their positions.
+/// FastV inside a decoder. Tokens keep their position ids.
 #[derive(Debug)]
 struct FastVPruner {
-    /// Blocks that see everything, in place of the authors' two.
+    /// Blocks that process all tokens; `None` for the authors' two.
     layer: Option<usize>,
 }
 

@@ -35,26 +35,26 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// Numbers of runs that can be asked for.
+/// Accepted numbers of runs.
 const RUN_LIMITS: std::ops::RangeInclusive<usize> = 1..=1 << 20;
-/// Guard of the authors' divisions.
+/// The authors' guard against division by zero.
 const EPS: f64 = 1e-6;
-/// Their scale of the attention and weight of the variance.
+/// The authors' scale of the attention and weight of the variance in a run's score.
 const ATTENTION_SCALE: f64 = 1000.0;
 const VARIANCE_WEIGHT: f64 = 0.09;
 
-/// What becomes of quota that a run is too short to use.
+/// What happens to quota that a run is too short to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Surplus {
-    /// The authors fill it with zero vectors; those have no position, so fewer tokens are kept.
+    /// It is lost: the authors pad with zero vectors, which have no position, so fewer tokens are kept.
     #[default]
     Drop,
-    /// It goes to the runs with room, best first.
+    /// It goes to the runs with room, highest score first.
     Redistribute,
 }
 
 impl Surplus {
-    /// Reads `surplus`.
+    /// Reads the setting `surplus`: `drop` (default) or `redistribute`.
     fn from_settings(settings: &mut Settings) -> Result<Self> {
         settings.choice("surplus", &[("drop", Self::Drop), ("redistribute", Self::Redistribute)])
     }
@@ -65,9 +65,9 @@ impl Surplus {
 /// by falling attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HoloV {
-    /// Number of runs.
+    /// The number of contiguous runs the sequence is cut into.
     pub runs: usize,
-    /// Unused quota.
+    /// What happens to quota that a run is too short to use.
     pub surplus: Surplus,
 }
 
@@ -213,8 +213,8 @@ impl HoloVPruner {
         self.runs.unwrap_or_else(rule)
     }
 
-    /// Quota that a run is too short for is filled with empty tokens by the authors, which have no
-    /// position here.
+    /// The tokens left by a quota: at most what is asked for where surplus quota is dropped, since the
+    /// authors' zero vectors have no position here.
     fn leaves(&self, quota: &Quota, asked: Count) -> Count {
         match (self.surplus, quota) {
             (Surplus::Redistribute, _) | (_, Quota::Everything) => asked,

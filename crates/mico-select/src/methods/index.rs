@@ -1,4 +1,4 @@
-//! The first tokens, a reference without a signal.
+//! The first tokens in index order: a baseline that reads no signal.
 
 use super::Method;
 use super::random::any_token_axis;
@@ -15,7 +15,7 @@ pub(super) const METHOD: Method = Method {
     pruner: None,
 };
 
-/// The first tokens: what a selector does whose scores are all equal.
+/// Keeps the first tokens: what any selector does whose scores are all equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct IndexOrder;
 

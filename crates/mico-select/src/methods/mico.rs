@@ -31,7 +31,7 @@ pub(super) const METHOD: Method = Method {
     pruner: Some(|settings| Ok(Arc::new(MicoPruner::from_settings(settings)?))),
 };
 
-/// The coverage term, and its substitutes from the ablations.
+/// How the coverage of a token by the kept ones is measured; all but the first are ablations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CoverageTerm {
     /// `max_{s∈S} [cos(x_v, x_s)]₊`: the objective proper.
@@ -43,12 +43,12 @@ pub enum CoverageTerm {
     Off,
 }
 
-/// MiCo's selector: one stage of it, on whatever features and weights that stage has.
+/// MiCo's selector: the rule of one stage, on the features and weights available there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Mico {
-    /// How source weights are made.
+    /// How source weights are computed from the signals.
     pub proxies: Proxies,
-    /// How kept tokens speak for dropped ones.
+    /// How the coverage of dropped tokens by kept ones is measured.
     pub coverage: CoverageTerm,
 }
 
@@ -170,33 +170,33 @@ impl Selector for Mico {
 }
 
 /// MiCo in both stages: Stage 1 weighs tokens by norm and reliability, Stage 2 by norm and relevance;
-/// both keep the tokens that cover the weighted rest best. The factors can be exchanged for those of the
-/// ablations. Tokens keep their positions.
+/// both keep the tokens that cover the weighted rest best. The factors can be replaced by those of the
+/// ablations. Tokens keep their position ids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MicoPruner {
-    /// The weights' factors: reliability counts in Stage 1, relevance in Stage 2.
+    /// The factors of source weights: reliability counts in Stage 1, relevance in Stage 2.
     pub proxies: Proxies,
-    /// How kept tokens speak for dropped ones.
+    /// How the coverage of dropped tokens by kept ones is measured.
     pub coverage: CoverageTerm,
-    /// What a stage does whose tokens are all worth the same and stand for nobody else.
+    /// What a stage does when every factor and the coverage term are switched off.
     pub idle: Idle,
 }
 
-/// What a stage without any component does.
+/// What a stage does when every component is switched off, as in the ablations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Idle {
-    /// Keeps the first tokens, as equal scores do.
+    /// Keeps the first tokens, since all scores are equal.
     #[default]
     First,
-    /// Draws tokens without replacement.
+    /// Draws tokens uniformly without replacement.
     Random {
-        /// Where the draw begins.
+        /// Seed of the random number generator.
         seed: u64,
     },
 }
 
 impl MicoPruner {
-    /// Reads `information`, `reliability`, `relevance`, `coverage` and `idle` with its `seed`.
+    /// Reads the settings of [`Mico`], and `idle` with its `seed`.
     pub(super) fn from_settings(settings: &mut Settings) -> Result<Self> {
         let Mico { proxies, coverage } = Mico::from_settings(settings)?;
         let random = settings.choice("idle", &[("first", false), ("random", true)])?;
@@ -208,7 +208,7 @@ impl MicoPruner {
         Ok(Self { proxies, coverage, idle })
     }
 
-    /// The draw of a stage that has nothing to choose by; `None` if it has, or keeps the first.
+    /// The seed of a stage with every component off; `None` if it has one, or keeps the first tokens.
     fn draw(&self, proxies: Proxies, stage: u64) -> Option<u64> {
         let Idle::Random { seed } = self.idle else { return None };
         let idle = self.coverage == CoverageTerm::Off
@@ -240,7 +240,7 @@ impl MicoPruner {
         }
     }
 
-    /// The selector of one stage: the other stage's factor is 1.
+    /// The selector of one stage, in which the other stage's factor is 1.
     fn selector(&self, proxies: Proxies) -> Mico {
         Mico { proxies, coverage: self.coverage }
     }
@@ -291,7 +291,7 @@ impl Pruner for MicoPruner {
         if self.proxies.relevance != Relevance::LastToken {
             return view.select(&selector, keep, 0);
         }
-        // The one row there is was observed as a value per token.
+        // The single attention row was observed as a value per token.
         let row = view.observed.vector(Signal::Relevance)?;
         let mut inputs =
             Inputs::new().with(Signal::TextAttention, Matrix::from_f32(&row, 1, row.len())?);

@@ -42,13 +42,13 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// Weights of the image rows that can be used.
+/// Accepted weights of the image rows.
 const ALPHAS: RangeInclusive<f64> = 0.0..=1e6;
-/// Temperatures that can be used: lower ones would overflow `exp(1/tau)`.
+/// Accepted temperatures: lower ones would overflow `exp(1/tau)`.
 const TEMPERATURES: RangeInclusive<f64> = 0.002..=1e6;
 /// The authors' temperature of the text rows for images of native resolution.
 const NATIVE_TAU_T: f64 = 0.01;
-/// The authors' guard of vector lengths.
+/// The authors' lower bound of vector norms in a cosine.
 const MIN_NORM: f64 = 1e-8;
 
 /// MMTok's rule: greedy maximum coverage of the rows of
@@ -57,11 +57,11 @@ const MIN_NORM: f64 = 1e-8;
 /// Tokens that are `excluded` (the padding of an image) are covered like others but come last.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MmTok {
-    /// Weight of the image rows.
+    /// Weight of the image rows against the text rows.
     pub alpha: f64,
-    /// Temperature of the text rows.
+    /// Softmax temperature of the text rows.
     pub tau_t: f64,
-    /// Temperature of the image rows.
+    /// Softmax temperature of the image rows.
     pub tau_v: f64,
 }
 
@@ -116,7 +116,7 @@ impl Selector for MmTok {
     }
 }
 
-/// 1 for tokens that may be chosen, 0 for others.
+/// The factor of each candidate's gain: 0 for excluded tokens, else 1.
 fn candidates(excluded: &[f64]) -> Vec<f64> {
     excluded.iter().map(|&value| if value > 0.0 { 0.0 } else { 1.0 }).collect()
 }

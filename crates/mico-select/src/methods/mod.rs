@@ -50,33 +50,33 @@ use crate::pruner::Pruner;
 use crate::selector::Selector;
 use crate::settings::Settings;
 
-/// Makes a part of a method from its settings.
+/// Builds the selector or the pruner of a method from its settings.
 type Builder<T> = fn(&mut Settings) -> Result<T>;
 
-/// A method as the registry knows it.
+/// A method in the registry: its name, and how to build its selector and pruner.
 #[derive(Debug, Clone, Copy)]
 pub struct Method {
-    /// The name on the command line.
+    /// The method's name on the command line and in records.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What the method does, in one line, for listings.
     pub about: &'static str,
     selector: Option<Builder<Box<dyn Selector>>>,
     pruner: Option<Builder<Arc<dyn Pruner>>>,
 }
 
 impl Method {
-    /// Whether it is a rule that can be run on signals alone.
+    /// Whether its rule can be run on signals alone, without a model.
     pub const fn is_selector(&self) -> bool {
         self.selector.is_some()
     }
 
-    /// Whether it can be run inside a model.
+    /// Whether it can be run inside a model; one that always refuses also counts.
     pub const fn is_pruner(&self) -> bool {
         self.pruner.is_some()
     }
 }
 
-/// Every method.
+/// The registry of methods, in the order of listings.
 pub const METHODS: &[Method] = &[
     mico::METHOD,
     mico_s1::METHOD,
@@ -100,12 +100,12 @@ pub const METHODS: &[Method] = &[
     none::METHOD,
 ];
 
-/// The methods that are selection rules.
+/// The methods that have a selection rule, in registry order.
 pub fn selectors() -> impl Iterator<Item = &'static Method> {
     METHODS.iter().filter(|method| method.is_selector())
 }
 
-/// The methods that can be run inside a model.
+/// The methods that can be run inside a model, in registry order.
 pub fn pruners() -> impl Iterator<Item = &'static Method> {
     METHODS.iter().filter(|method| method.is_pruner())
 }
@@ -136,7 +136,7 @@ pub fn pruner_by_name(name: &str, settings: Settings) -> Result<Arc<dyn Pruner>>
     build(name, settings, |method| method.pruner)
 }
 
-/// What `part` of the method called `name` makes of its settings, all of which must be its own.
+/// Builds `part` of the method called `name`; an error if a setting is not one of its own.
 fn build<T>(
     name: &str,
     mut settings: Settings,

@@ -1,4 +1,4 @@
-//! PruMerge and PruMerge+: attention outliers that take in their neighbours.
+//! PruMerge and PruMerge+: keeps attention outliers and merges their neighbours into them.
 
 use super::{Method, nearest};
 use crate::error::Result;
@@ -23,7 +23,7 @@ pub(super) const PLUS: Method = Method {
     pruner: None,
 };
 
-/// Neighbours a kept token takes in.
+/// The number of neighbours merged into a kept token.
 const NEIGHBOURS: usize = 32;
 /// At the authors' settings one token in four of PruMerge+ is an outlier, three are the grid's.
 const OUTLIER_PARTS: usize = 4;
@@ -31,7 +31,7 @@ const OUTLIER_PARTS: usize = 4;
 /// How many tokens are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PruMergeCount {
-    /// Exactly the budget.
+    /// Exactly the budget, however many outliers there are.
     #[default]
     Budget,
     /// As many as the attention has outliers (and the grid they imply), at most the budget.
@@ -45,7 +45,7 @@ pub enum PruMergeCount {
 /// not part of the selection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PruMerge {
-    /// How many tokens are kept.
+    /// How the number of kept tokens is chosen.
     pub count: PruMergeCount,
     /// PruMerge+: a regular grid of tokens beside the outliers.
     pub grid: bool,

@@ -23,11 +23,11 @@ pub(super) const METHOD: Method = Method {
 
 /// The authors keep half of what is left at each cut.
 const AUTHORS_RATIO: f64 = 0.5;
-/// Halvings of the interval in which the ratio that meets a budget is looked for.
+/// Bisection steps of the search for the ratio that meets a budget.
 const HALVINGS: usize = 40;
 const CUTS: usize = 3;
 
-/// One stage of PyramidDrop: the row of the last prompt token in the block after the cut.
+/// One cut of PyramidDrop: ranks by the last prompt token's attention in the block after the cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PyramidDrop(FastV);
 
@@ -50,12 +50,12 @@ impl Selector for PyramidDrop {
     }
 }
 
-/// PyramidDrop inside a decoder. Each cut keeps the same share of what is left, chosen by the attention
-/// of the block that comes next; what is left is renumbered.
+/// PyramidDrop inside a decoder. Each cut keeps the same share of the remaining tokens, ranked by the
+/// attention of the next block; position ids are renumbered.
 #[derive(Debug)]
 struct PyramidDropPruner;
 
-/// Where tokens go, and how many there are.
+/// The blocks of the cuts, and the number of tokens that enter.
 #[derive(Debug, Clone, Copy)]
 struct Pyramid {
     layers: usize,
@@ -64,7 +64,7 @@ struct Pyramid {
 }
 
 impl Pyramid {
-    /// Tokens after each cut.
+    /// The number of tokens left after each cut.
     fn counts(&self, ratio: f64) -> [usize; CUTS] {
         let mut share = 1.0;
         [(); CUTS].map(|()| {
@@ -73,12 +73,12 @@ impl Pyramid {
         })
     }
 
-    /// The tokens each block sees, summed.
+    /// The sum over all blocks of the tokens each processes.
     fn total(&self, counts: [usize; CUTS]) -> usize {
         seen_by_all(self.layers, self.tokens, self.blocks.into_iter().zip(counts))
     }
 
-    /// The largest ratio that stays within an average of `target` over all blocks.
+    /// The largest ratio whose average over all blocks is at most `target`.
     fn ratio(&self, target: usize) -> f64 {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {

@@ -1,4 +1,4 @@
-//! Chance: what any method must beat.
+//! Random selection: the baseline any method must beat.
 
 use std::sync::Arc;
 
@@ -22,14 +22,14 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// Sets the draws of images and stages apart.
+/// Separates the seeds of different images and stages (the golden ratio in 64 bits).
 pub(super) const STRIDE: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Uniformly random tokens, without replacement.
+/// Keeps tokens drawn uniformly, without replacement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Random;
 
-/// Some signal with a token axis, if there is one: only its length matters.
+/// Some signal with a token axis, if there is one: only its length is used.
 pub(super) fn any_token_axis(present: SignalSet) -> SignalSet {
     let counted = present.iter().find(|signal| signal.counts_tokens());
     counted.map_or(SignalSet::default(), |signal| SignalSet::of(&[signal]))
@@ -54,11 +54,11 @@ impl Selector for Random {
     }
 }
 
-/// Keeps T tokens of each image; with several groups each gets its part of T. Tokens keep their
-/// positions.
+/// Keeps T random tokens of each image; with several groups each gets its part of T. Tokens keep their
+/// position ids.
 #[derive(Debug)]
 struct RandomPruner {
-    /// Where the draw begins.
+    /// Seed of the random number generator.
     seed: u64,
 }
 

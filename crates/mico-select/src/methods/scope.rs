@@ -31,7 +31,7 @@ pub(super) const METHOD: Method = Method {
 /// token that is covered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Scope {
-    /// Exponent of the attention.
+    /// Exponent of the candidate's attention; 0 ignores it.
     pub alpha: f64,
 }
 

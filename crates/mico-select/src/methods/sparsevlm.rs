@@ -1,4 +1,5 @@
-//! SparseVLM: attention of the question's rater words, after three blocks, the best of the rest merged.
+//! SparseVLM: ranks by the attention of the question's rater words, cuts after three blocks, and merges
+//! the best of the dropped tokens.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(super) const METHOD: Method = Method {
     pruner: Some(|_| Ok(Arc::new(SparseVlmPruner))),
 };
 
-/// The authors' guard of a cluster mean's division.
+/// The authors' guard against division by zero in a cluster mean.
 const MEAN_EPS: f64 = 1e-6;
 
 /// One stage of SparseVLM. The budget is the number of tokens kept by score; the centres of the
@@ -34,8 +35,8 @@ const MEAN_EPS: f64 = 1e-6;
 pub struct SparseVlm;
 
 impl SparseVlm {
-    /// How many tokens are left of `tokens` when `budget` of them are kept by score: those and the
-    /// centres of the clusters.
+    /// The number of tokens left of `tokens` when `budget` of them are kept by score: those and the
+    /// cluster centres.
     ///
     /// ```
     /// use mico_select::methods::SparseVlm;
@@ -48,8 +49,8 @@ impl SparseVlm {
         budget + clusters_of(merged_tokens(tokens - budget))
     }
 
-    /// The question's words that the image answers to: those whose mean share of the visual
-    /// tokens' softmax over words is above average. All words if none is.
+    /// The rater words: those text tokens whose mean share of the visual tokens' softmax over words is
+    /// above average. All text tokens if none is.
     pub fn raters(visual: &Dense, text: &Dense) -> Vec<usize> {
         let m = text.rows();
         let mut shares = vec![0.0; m];
@@ -121,17 +122,17 @@ impl Selector for SparseVlm {
     }
 }
 
-/// Dropped tokens that are merged: 30 % and one.
+/// The number of dropped tokens that are merged: 30 % of them and one.
 fn merged_tokens(dropped: usize) -> usize {
     dropped * 3 / 10 + 1
 }
 
-/// Clusters that so many tokens are merged into.
+/// The number of clusters that `merged` tokens are merged into.
 fn clusters_of(merged: usize) -> usize {
     merged / 10 + 1
 }
 
-/// `relevance`, or the mean of the rater words' attention rows.
+/// The score of each token: `relevance`, or the mean of the rater words' attention rows.
 fn scores(tokens: &Tokens<'_>) -> Result<Vec<f64>> {
     if tokens.has(Signal::Relevance) {
         return tokens.vector(Signal::Relevance);
@@ -144,34 +145,34 @@ fn scores(tokens: &Tokens<'_>) -> Result<Vec<f64>> {
     Ok((0..tokens.len()).map(|i| column(i) / raters.len() as f64).collect())
 }
 
-/// The authors cut after these blocks, counted from 1, of 32.
+/// The authors' cuts after blocks 3, 7 and 16 (counted from 1) of 32.
 const BLOCKS: [usize; 3] = [3, 7, 16];
 const BLOCKS_OF: usize = 32;
 /// The authors' counts: a nominal budget of 576 tokens, and how many are kept by score at each cut.
 const OFFICIAL: [(usize, [usize; 3]); 4] =
     [(192, [300, 200, 110]), (128, [303, 110, 36]), (96, [238, 48, 26]), (64, [66, 30, 17])];
 const OFFICIAL_TOKENS: usize = 576;
-/// Steps in which the authors' counts are scaled to a budget.
+/// Steps of the search that scales the authors' counts to a budget.
 const STEPS: usize = 1000;
 
-/// Where tokens go, and how blocks are credited.
+/// The blocks of the three cuts, and how their tokens are counted.
 #[derive(Debug, Clone, Copy)]
 struct ThreeCuts {
     layers: usize,
     blocks: [usize; 3],
     tokens: usize,
-    /// The authors count the block after which tokens go as one that runs without them.
+    /// Whether a cut's own block counts as one without the dropped tokens, as the authors count it.
     credited: bool,
 }
 
 impl ThreeCuts {
-    /// The tokens each block sees, summed, if `keeps` are kept by score.
+    /// The sum over all blocks of the tokens each processes, if `keeps` are kept by score.
     fn total(&self, keeps: [usize; 3]) -> usize {
         let ends = self.blocks.map(|block| block - usize::from(self.credited));
         seen_by_all(self.layers, self.tokens, ends.into_iter().zip(self.counts(keeps)))
     }
 
-    /// Tokens left after each cut.
+    /// The number of tokens left after each cut.
     fn counts(&self, keeps: [usize; 3]) -> [usize; 3] {
         let mut left = self.tokens;
         keeps.map(|keep| {
@@ -208,7 +209,7 @@ impl ThreeCuts {
         tried.min_by_key(error).unwrap_or([1; 3])
     }
 
-    /// Each cut: what is kept by score, and what is left.
+    /// The three cuts, with the numbers kept by score and left in all.
     fn cuts(&self, target: usize) -> Vec<Cut> {
         let signals = Signals::of(FeatureSpace::Residual, &[Signal::Features])
             .with_attention(TextAttention::Raters);
@@ -225,11 +226,11 @@ impl ThreeCuts {
     }
 }
 
-/// SparseVLM, its first version, inside a decoder. What is left is renumbered after every cut.
+/// SparseVLM v1 inside a decoder. Position ids are renumbered after every cut.
 #[derive(Debug)]
 struct SparseVlmPruner;
 
-/// The authors' blocks; of decoders too short for them, those of the same relative depth.
+/// The authors' blocks; in decoders too short for them, those at the same relative depth.
 fn blocks(layers: usize) -> Result<[usize; 3]> {
     if layers > BLOCKS[2] {
         return Ok(BLOCKS);

@@ -25,11 +25,11 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// VisionZip's rule. Contextual tokens stand behind the dominant ones. The CLS state the authors also
-/// keep is no patch and is not counted here.
+/// VisionZip's rule. Contextual tokens follow the dominant ones in the sequence. The CLS token the
+/// authors also keep is no patch and is not counted here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct VisionZip {
-    /// How many of the budget are contextual tokens; `round(10 B / 64)` if not said.
+    /// The number of contextual tokens in the budget; `None` for `round(10 B / 64)`.
     pub contextual: Option<usize>,
 }
 
@@ -38,7 +38,7 @@ impl VisionZip {
         Ok(Self { contextual: settings.number("contextual", 0..=usize::MAX)? })
     }
 
-    /// How many of a budget are contextual tokens.
+    /// The number of contextual tokens at a budget. An error if it exceeds the budget.
     pub fn contextual(&self, budget: usize) -> Result<usize> {
         let count = self.contextual.unwrap_or(round_ratio(10 * budget as i128, 64) as usize);
         if count > budget {
@@ -89,15 +89,15 @@ impl Selector for VisionZip {
     }
 }
 
-/// The authors add the mean of the members to the anchor, they do not average it in.
+/// A merge that adds the mean of the members to the anchor, as the authors do, instead of averaging.
 fn anchor_plus_mean(target: usize, sources: Vec<usize>) -> Merge {
     let shares = vec![1.0 / sources.len() as f64; sources.len()];
     Merge { target, own: 1.0, sources, shares }
 }
 
-/// VisionZip before a decoder, crop by crop. Tokens are merged as the tower gives them where the
-/// projector takes them one by one, else as embeddings. The class token, which the authors count among
-/// the dominant ones, is no visual token of the model and does not enter; by default a patch takes its
+/// VisionZip before a decoder, crop by crop. Tokens are merged as tower features where the projector
+/// takes tokens one by one, else as embeddings. The class token, which the authors count among the
+/// dominant ones, is no visual token of the model and is left out; by default a patch takes its
 /// place.
 #[derive(Debug)]
 struct VisionZipPruner {
@@ -105,7 +105,7 @@ struct VisionZipPruner {
 }
 
 impl VisionZipPruner {
-    /// What each image keeps. One of the authors' tokens of each crop is the class token.
+    /// The quota of each image. One of the authors' tokens of each crop is the class token.
     fn quotas(&self, request: &PlanRequest<'_>) -> Result<Vec<Quota>> {
         let mut quotas = quotas(request, |tokens| tokens)?;
         for quota in &mut quotas {

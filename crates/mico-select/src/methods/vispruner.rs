@@ -16,7 +16,7 @@ use crate::settings::Settings;
 use crate::signal::{Signal, SignalSet};
 use crate::tokens::Tokens;
 
-/// Tokens removed in one round.
+/// Tokens removed per round of deduplication.
 const ROUND: usize = 8;
 
 pub(super) const METHOD: Method = Method {
@@ -31,7 +31,7 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// Each round compares one half of what is left with the other and removes eight tokens.
+/// FLOPs: each round compares one half of the remaining tokens with the other and removes eight.
 fn flops(size: &SelectionSize) -> f64 {
     let half = size.kept / 2.0;
     let (first, last) = (size.tokens - half, half);
@@ -40,14 +40,14 @@ fn flops(size: &SelectionSize) -> f64 {
     rounds * 2.0 * mean_square / 4.0 * size.width
 }
 
-/// VisPruner's rule.
+/// VisPruner's rule: a share of the budget by attention, the rest by removing near duplicates.
 ///
 /// Each round splits the remaining list into its even and odd places and drops the even tokens
 /// most like an odd one. The authors' code needs lists of even length; of an odd one the extra
 /// token counts as even.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VisPruner {
-    /// The share of the budget taken by attention alone.
+    /// The share of the budget selected by attention alone, in `[0, 1]`.
     pub ratio: f64,
 }
 

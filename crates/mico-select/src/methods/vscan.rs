@@ -27,9 +27,9 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// Sides of a window that can be asked for.
+/// Accepted window sides, in tokens.
 const WINDOWS: std::ops::RangeInclusive<usize> = 1..=1 << 20;
-/// Windows of the authors' code for images of native resolution, in tokens.
+/// Window side in the authors' code for images of native resolution, in tokens.
 const NATIVE_WINDOW: usize = 4;
 
 /// How the local half of the budget is spent.
@@ -51,9 +51,9 @@ pub enum LocalRule {
 pub struct VScan {
     /// Side of a window in tokens. Rows and columns left over belong to the last windows.
     pub window: usize,
-    /// The local half.
+    /// How the half of the budget that goes to local (shallow) attention is spent.
     pub local: LocalRule,
-    /// Columns of the grid; a square if not said.
+    /// Columns of the token grid; `None` for a square grid.
     pub columns: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Default for VScan {
 }
 
 impl VScan {
-    /// Reads `window`, `local` and `columns`.
+    /// Reads the settings `window`, `local` and `columns`.
     pub fn from_settings(settings: &mut Settings) -> Result<Self> {
         Ok(Self {
             window: settings.count("window", Self::default().window, WINDOWS)?,
@@ -74,7 +74,7 @@ impl VScan {
         })
     }
 
-    /// How many of `tokens` survive a budget.
+    /// The number of `tokens` that survive a budget.
     ///
     /// ```
     /// use mico_select::methods::VScan;
@@ -98,7 +98,7 @@ impl VScan {
         Ok(local + budget - half)
     }
 
-    /// The tokens of each window.
+    /// The token indices of each window.
     fn windows(&self, n: usize) -> Result<Vec<Vec<usize>>> {
         let columns = self.columns.unwrap_or_else(|| n.isqrt());
         if !n.is_multiple_of(columns) || (self.columns.is_none() && columns * columns != n) {
@@ -119,7 +119,7 @@ impl VScan {
         Ok(windows)
     }
 
-    /// The tokens the shallow attention chooses.
+    /// The tokens selected by the shallow attention.
     fn local(&self, windows: Vec<Vec<usize>>, shallow: &[f64], half: usize) -> Vec<usize> {
         match self.local {
             LocalRule::Quota => {
@@ -177,15 +177,15 @@ impl Selector for VScan {
     }
 }
 
-/// VScan in both stages: three halves of the budget before the decoder, the rest of the layer average
-/// after half of its blocks. Tokens are merged as embeddings; what is left is renumbered after the cut.
+/// VScan in both stages: 3/2 of the budget before the decoder, the rest of the layer average after
+/// half of its blocks. Tokens are merged as embeddings; position ids are renumbered after the cut.
 #[derive(Debug)]
 struct VScanPruner {
     window: Option<usize>,
 }
 
 impl VScanPruner {
-    /// The rule of each group of an image.
+    /// The rule of each group of an image, with its window and grid.
     fn rules(&self, model: &ModelTraits, layout: &TokenLayout) -> Vec<VScan> {
         let (window, local) = if model.native_resolution {
             (NATIVE_WINDOW, LocalRule::Cap)
@@ -210,7 +210,7 @@ impl VScanPruner {
         Ok(())
     }
 
-    /// What a quota leaves of an image, and of its first group.
+    /// The number of tokens a quota leaves of an image, and of its first group.
     fn survivors(rules: &[VScan], layout: &TokenLayout, quota: &Quota) -> Result<(usize, usize)> {
         let Quota::Groups(counts) = quota else { return Ok((quota.asked(layout.len()), 0)) };
         let groups = counts.iter().zip(layout.sizes()).zip(rules);

@@ -1,4 +1,4 @@
-//! Layer-average accounting: from a budget to the counts of methods that cut inside the decoder.
+//! Layer-average accounting: the token counts of methods that prune inside the decoder, from a budget.
 
 use super::layout::TokenLayout;
 use super::plan::{Cut, Plan, PlanRequest};
@@ -8,12 +8,12 @@ use super::signals::Signals;
 use crate::error::{Error, Result};
 use crate::rank::round_ratio;
 
-/// What the budgets of a request's images add up to.
+/// The sums of tokens and budgets over a request's images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Totals {
-    /// Visual tokens of all images.
+    /// The number of visual tokens of all images.
     pub(crate) tokens: usize,
-    /// Tokens a block may see on average, over all images.
+    /// The number of tokens a block may process on average, over all images.
     pub(crate) target: usize,
 }
 
@@ -27,13 +27,13 @@ impl Totals {
         Ok(totals)
     }
 
-    /// Whether nothing has to go.
+    /// Whether the budget covers every token, so that nothing is pruned.
     pub(crate) fn keeps_all(&self) -> bool {
         self.target >= self.tokens
     }
 }
 
-/// Tokens of an image that a block may see on average: its budget, or all of it.
+/// The number of an image's tokens a block may process on average: its budget, or all tokens.
 fn target(request: &PlanRequest<'_>, layout: &TokenLayout) -> Result<usize> {
     Ok(match below(request, layout)? {
         None => layout.len(),
@@ -86,7 +86,7 @@ pub(crate) fn one_cut(
     Ok(usize::try_from(wanted).unwrap_or(entering).min(entering))
 }
 
-/// Says that counts are those of several images or frames together.
+/// A phrase for messages that says when counts are summed over several images or frames.
 pub(crate) fn over(request: &PlanRequest<'_>) -> String {
     let groups = |layout: &&TokenLayout| layout.groups();
     match request.images().len() {
@@ -98,7 +98,7 @@ pub(crate) fn over(request: &PlanRequest<'_>) -> String {
     }
 }
 
-/// Refuses a block after which nothing can go.
+/// Refuses a block after which no other block follows, and block 0.
 pub(crate) fn check_block(layers: usize, block: usize) -> Result<()> {
     if (1..layers).contains(&block) {
         return Ok(());
@@ -111,9 +111,8 @@ pub(crate) fn check_block(layers: usize, block: usize) -> Result<()> {
     Err(Error::range("refine-layer", block, accepted))
 }
 
-/// A plan with a single cut, early in the decoder, that sees everything before it: behind the block of
-/// the caller's choice, else `layer` from the method's settings, else `authors`, or the first later one
-/// with attention.
+/// A plan with one early cut, before which every block processes all tokens. The block is the caller's,
+/// else the setting `layer`, else `authors` or the first later block with attention.
 pub(crate) fn early_cut(
     method: &'static str,
     request: &PlanRequest<'_>,
@@ -141,26 +140,26 @@ pub(crate) fn early_cut(
     Ok(Plan::after_blocks(vec![Cut::new(block, keep, signals)]))
 }
 
-/// Tokens before the decoder of a budget of `tokens`, halves to even.
+/// The number of tokens kept before the decoder at a budget of `tokens`: 3/2 of it, halves to even.
 pub(crate) fn three_halves(tokens: usize) -> usize {
     usize::try_from(round_ratio(3 * tokens as i128, 2)).unwrap_or(tokens)
 }
 
-/// The second stage of a method whose first leaves `entering` tokens, `first` of them in the first
-/// crop.
+/// The second stage of a method whose first stage leaves `entering` tokens, `first` of them in the
+/// first crop.
 pub(crate) struct SecondStage {
     pub(crate) block: usize,
-    /// Tokens chosen.
+    /// The number of tokens the rule selects.
     pub(crate) ask: usize,
-    /// Tokens left.
+    /// The number of tokens that remain.
     pub(crate) keep: usize,
-    /// Tokens that compete, if not all do.
+    /// The number of tokens at the beginning that compete; `None` if all do.
     pub(crate) among: Option<usize>,
 }
 
 impl SecondStage {
-    /// What meets the layer average; or the authors' half of the budget, which for an image of several
-    /// crops their code takes from the first crop alone.
+    /// The count that meets the layer average; or the authors' half of the budget, which for an image of
+    /// several crops their code takes from the first crop alone.
     pub(crate) fn new(
         method: &'static str,
         request: &PlanRequest<'_>,
@@ -197,8 +196,8 @@ impl SecondStage {
     }
 }
 
-/// What a method that cuts after several blocks of its own has to meet; nothing if everything stays.
-/// Refused where it is not defined, or where the caller wants another block.
+/// The totals that a method with several fixed cuts has to meet; `None` if everything stays. An error
+/// where the method is not defined, or where the caller chooses a block.
 pub(crate) fn several_cuts(
     method: &'static str,
     request: &PlanRequest<'_>,
@@ -213,8 +212,8 @@ pub(crate) fn several_cuts(
     Ok(Some(totals))
 }
 
-/// Tokens that all `layers` blocks see together, if `tokens` enter and each of `cuts` leaves so many
-/// behind a block.
+/// The sum over all `layers` blocks of the tokens each processes, if `tokens` enter and each of `cuts`
+/// leaves `count` tokens after `block`.
 pub(crate) fn seen_by_all(
     layers: usize,
     tokens: usize,
@@ -228,7 +227,7 @@ pub(crate) fn seen_by_all(
     sum + left * (layers - from)
 }
 
-/// Refuses a method whose authors fixed blocks that have no attention in this model.
+/// Refuses a method with fixed blocks on a model where some blocks have linear attention.
 pub(crate) fn needs_attention_everywhere(
     method: &'static str,
     request: &PlanRequest<'_>,
@@ -241,7 +240,7 @@ pub(crate) fn needs_attention_everywhere(
     Err(refused(method, reason))
 }
 
-/// Refuses a block of the caller's choice where the method has several.
+/// Refuses the caller's choice of a block for a method that cuts after several.
 fn no_choice_of_block(method: &'static str, request: &PlanRequest<'_>) -> Result<()> {
     match request.refine_layer {
         None => Ok(()),

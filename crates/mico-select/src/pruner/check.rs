@@ -1,7 +1,7 @@
-//! Holding a pruner's choice against its plan, before anything is done with it.
+//! Checks of a pruner's selection against its plan, before it is carried out.
 //!
-//! Indices of a selection go into gathers and sums without further checks, so a pruner from outside
-//! must not be able to name a token that is not there.
+//! Selected indices go into gathers and sums without further checks, so a pruner from outside this
+//! crate must not be able to name a token that does not exist.
 
 use super::plan::Count;
 use crate::error::{Error, Result};
@@ -85,7 +85,7 @@ fn replacements_fault(selection: &Selection, tokens: usize) -> Option<String> {
     target_fault(positions.collect(), &selection.kept, "put another in the place of")
 }
 
-/// A target that is not kept, or occurs twice.
+/// The fault if a target is not kept, or occurs twice.
 fn target_fault(mut targets: Vec<usize>, kept: &[usize], did: &str) -> Option<String> {
     if let Some(target) = targets.iter().find(|target| kept.binary_search(target).is_err()) {
         return Some(format!("{did} token {target}, which it did not keep"));

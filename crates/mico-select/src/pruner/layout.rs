@@ -1,4 +1,4 @@
-//! Where the visual tokens of an image stand: groups, their grids, and the order of the sequence.
+//! The layout of an image's visual tokens: groups, their grids, and the order of the sequence.
 
 use std::collections::BTreeSet;
 
@@ -7,23 +7,23 @@ use crate::error::{Error, Result};
 /// The grid of tokens of a natural group (view, crop, tile, frame).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenGrid {
-    /// Rows of tokens.
+    /// The number of rows of tokens.
     pub rows: usize,
-    /// Tokens in each row.
+    /// The number of tokens in each row.
     pub columns: usize,
 }
 
 impl TokenGrid {
-    /// Places in the grid.
+    /// The number of grid cells, `rows * columns`.
     pub const fn size(&self) -> usize {
         self.rows.saturating_mul(self.columns)
     }
 }
 
-/// A token's place: its group, and where it stands in the group's grid.
+/// A token's place: its group, and its cell in the group's grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenPlace {
-    /// Number of the group.
+    /// The index of the group in the layout.
     pub group: usize,
     /// `row * columns + column` in the group's grid.
     pub local: usize,
@@ -31,8 +31,8 @@ pub struct TokenPlace {
 
 /// The visual tokens of one image (or video) in the order of the model's unpruned sequence.
 ///
-/// A model may leave places of a grid out (padding), and may insert tokens that belong to no group
-/// (newlines); selections only ever keep the latter where an image stays whole.
+/// A model may leave grid cells out (padding), and may insert tokens that belong to no group
+/// (newlines); a selection keeps inserted tokens only where an image stays whole.
 ///
 /// ```
 /// use mico_select::pruner::{TokenGrid, TokenLayout};
@@ -64,7 +64,7 @@ impl TokenLayout {
         Ok(Self { grids, places, members })
     }
 
-    /// The grids one after another, each row by row, nothing left out.
+    /// The grids one after another, each in raster order, without gaps or inserted tokens.
     pub fn raster(grids: Vec<TokenGrid>) -> Self {
         let (mut places, mut members) = (Vec::new(), Vec::new());
         for (group, grid) in grids.iter().enumerate() {
@@ -75,27 +75,27 @@ impl TokenLayout {
         Self { grids, places, members }
     }
 
-    /// N0: the length of the unpruned sequence.
+    /// N0: the number of visual tokens in the unpruned sequence.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Whether there is no token at all.
+    /// Whether the sequence has no token.
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The groups' grids, whether or not the sequence has a token for every place.
+    /// The groups' grids, whether or not the sequence has a token for every cell.
     pub fn grids(&self) -> &[TokenGrid] {
         &self.grids
     }
 
-    /// Number of groups.
+    /// The number of groups (views, crops, tiles or frames).
     pub fn groups(&self) -> usize {
         self.grids.len()
     }
 
-    /// The group of a token; `None` for one that belongs to none, and beyond the sequence.
+    /// The group of a token; `None` for an inserted token, and beyond the sequence.
     pub fn group_of(&self, token: usize) -> Option<usize> {
         Some((*self.places.get(token)?)?.group)
     }
@@ -105,17 +105,17 @@ impl TokenLayout {
         self.members.get(group).map_or(&[], Vec::as_slice)
     }
 
-    /// Number of tokens of each group.
+    /// The number of tokens of each group, inserted tokens not counted.
     pub fn sizes(&self) -> Vec<usize> {
         self.members.iter().map(Vec::len).collect()
     }
 
-    /// Tokens that belong to a group.
+    /// The number of tokens that belong to a group: all but the inserted ones.
     pub fn grouped(&self) -> usize {
         self.members.iter().map(Vec::len).sum()
     }
 
-    /// Tokens side by side in a group: of those the sequence has, the ones in the first one's row.
+    /// Tokens per row of a group, counted in its first row; fewer than the grid's without padding.
     pub fn columns(&self, group: usize) -> Option<usize> {
         let wide = self.grids.get(group)?.columns.max(1);
         let row = |&token: &usize| self.places[token].map(|place| place.local / wide);

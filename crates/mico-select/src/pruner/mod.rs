@@ -1,9 +1,9 @@
-//! Pruners: how a method runs inside a model. Open this to carry a method out in an engine of your own.
+//! Pruners: how a method runs inside a model. Open this to run a method in an engine of your own.
 //!
-//! A pruner first states a [`Plan`]: how many tokens stay where, and the [`Signals`] it needs there.
-//! Whoever runs the model computes those signals and no others, shows them to the pruner as a
-//! [`Stage1View`] or [`Stage2View`], holds its choice against the plan with [`check_selection`] and
-//! carries it out. Nothing here knows tensors, files or names of models: a model is its
+//! A pruner first states a [`Plan`]: how many tokens stay at which stage, and the [`Signals`] it needs
+//! there. The engine that runs the model computes those signals and no others, shows them to the pruner
+//! as a [`Stage1View`] or [`Stage2View`], checks its selection against the plan with [`check_selection`]
+//! and drops the other tokens. Nothing here depends on tensors, files or model names: a model is its
 //! [`ModelTraits`], an image its [`TokenLayout`].
 //!
 //! ```
@@ -61,62 +61,62 @@ use crate::selection::Selection;
 
 /// A rule that drops visual tokens before and inside the decoder.
 pub trait Pruner: Send + Sync + Debug {
-    /// The name on the command line.
+    /// The method's name on the command line and in records.
     fn name(&self) -> &'static str;
 
-    /// Whether it ever drops a token. One that does not runs on the model's native packing.
+    /// Whether it ever drops a token. If not, the model runs on its native token packing.
     fn prunes(&self) -> bool {
         true
     }
 
-    /// Whether, and whose, block tokens go after.
+    /// After which decoder blocks the method prunes.
     fn refinement(&self) -> Refinement {
         Refinement::None
     }
 
-    /// How many tokens stay where, and what the pruner must see to choose them. An error if the
+    /// How many tokens stay at which stage, and the signals needed to select them. An error if the
     /// method is not defined for the model, or cannot meet the budget.
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan>;
 
-    /// Chooses among one image's visual tokens before the decoder runs: as many as the plan says.
+    /// Selects from one image's visual tokens before the decoder runs, as many as the plan says.
     /// Indices are positions in the image's unpruned sequence.
     fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {
         let _ = (view, quota);
         Err(broken(self.name(), "plans a selection before the decoder and makes none"))
     }
 
-    /// Chooses `ask` of the visual tokens that are left after a block. Indices are places among those.
+    /// Selects `ask` of the visual tokens left after a block. Indices count those tokens from 0.
     fn after_block(&self, view: &Stage2View<'_>, ask: usize) -> Result<Selection> {
         let _ = (view, ask);
         Err(broken(self.name(), "plans a selection inside the decoder and makes none"))
     }
 
-    // Book-keeping: nothing below changes what is chosen.
+    // Accounting only: nothing below changes what is selected.
 
-    /// FLOPs of the choice among one group of tokens before the decoder, counted dense: what the
-    /// rule's definition multiplies and compares, whatever an implementation saves.
+    /// FLOPs of selecting from one group of tokens before the decoder, counted dense: the operations of
+    /// the rule's definition, whatever an implementation saves.
     fn stage1_flops(&self, size: &SelectionSize) -> f64 {
         let _ = size;
         0.0
     }
 
-    /// The same of the choice after a decoder block.
+    /// FLOPs of selecting after a decoder block, counted in the same way.
     fn cut_flops(&self, size: &SelectionSize) -> f64 {
         let _ = size;
         0.0
     }
 }
 
-/// Whether, and whose, block tokens go after inside the decoder.
+/// After which decoder blocks a method prunes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refinement {
-    /// None: everything happens before the decoder.
+    /// After none: all pruning happens before the decoder.
     None,
-    /// The model's refinement block, after a pool that is a multiple of the budget.
+    /// After the model's refinement block, from a Stage-1 pool that is a multiple of the budget.
     Model,
-    /// One of the method's own, which a caller may move.
+    /// After one block of the method's own, which the caller may change.
     Own,
-    /// Several of the method's own.
+    /// After several fixed blocks of the method's own.
     Several,
 }
 
@@ -124,7 +124,7 @@ fn broken(method: &'static str, message: &str) -> Error {
     Error::Contract { method, message: message.into() }
 }
 
-/// A method that the model gives no ground for.
+/// The error of a method that is not defined for a model, or cannot meet the budget.
 pub(crate) fn refused(method: &'static str, reason: impl Into<String>) -> Error {
     Error::Refused { method, reason: reason.into() }
 }

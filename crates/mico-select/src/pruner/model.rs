@@ -1,4 +1,4 @@
-//! What methods know of a model: a handful of properties, and no name.
+//! What methods know of a model: a handful of properties, never its name.
 
 /// The properties of a model that decide how a method is carried out on it.
 ///
@@ -39,12 +39,12 @@ impl ModelTraits {
         }
     }
 
-    /// Decoder blocks L.
+    /// The number of decoder blocks L.
     pub fn layers(&self) -> usize {
         self.attends.len()
     }
 
-    /// Whether a block, counted from 1, has attention that can be observed; not beyond the last.
+    /// Whether a block, counted from 1, has full attention; `false` for a block that does not exist.
     pub fn attends_at(&self, block: usize) -> bool {
         let index = block.checked_sub(1);
         index.and_then(|index| self.attends.get(index)).copied().unwrap_or(false)

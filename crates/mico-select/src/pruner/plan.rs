@@ -1,4 +1,4 @@
-//! What a pruner decides before it sees anything: how many tokens stay where, and what it must see.
+//! Pruning plans: how many tokens stay at which stage, and which signals the pruner needs there.
 
 use super::layout::TokenLayout;
 use super::model::ModelTraits;
@@ -9,66 +9,66 @@ use crate::schedule::{Budget, Policy};
 /// The model and the images a plan is made for.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanContext<'a> {
-    /// The model.
+    /// The properties of the model that decide how a method runs on it.
     pub model: &'a ModelTraits,
-    /// How the model turns a budget into MiCo's counts, with its refinement block.
+    /// How the model family turns a budget into MiCo's counts, with its refinement block.
     pub policy: Policy,
     /// Whether the images are videos, whose budgets are per frame.
     pub per_frame: bool,
-    /// How text-to-visual attention is normalized.
+    /// How text-to-visual attention is normalised for MiCo's relevance.
     pub normalization: Normalization,
-    /// The images' unpruned sequences and their groups.
+    /// The unpruned token sequence of each image, with its groups.
     pub images: &'a [&'a TokenLayout],
 }
 
 impl PlanContext<'_> {
-    /// How many images, or frames, a budget is spent on in one of the images.
+    /// The number of times a budget is spent on one of the images: its frames for a video, else 1.
     pub fn units(&self, layout: &TokenLayout) -> usize {
         if self.per_frame { layout.groups().max(1) } else { 1 }
     }
 
-    /// Visual tokens a budget is spent on: an image's, or those of the largest frame. Newlines count:
-    /// a budget that pays for them too keeps the sequence as it is.
+    /// The number of visual tokens one budget covers: an image's, or those of the largest frame.
+    /// Newline tokens count: a budget that covers them too keeps the sequence as it is.
     pub fn unit(&self, layout: &TokenLayout) -> usize {
         layout.len().div_ceil(self.units(layout))
     }
 }
 
-/// What is asked of a pruner's plan; made by [`Pruning::plan`](super::Pruning::plan).
+/// The input of [`Pruner::plan`](super::Pruner::plan), made by [`Pruning::plan`](super::Pruning::plan).
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct PlanRequest<'a> {
-    /// The model and the images; the policy's refinement block is the caller's, if there is one.
+    /// The model and the images; its policy holds the caller's refinement block, if one was given.
     pub context: PlanContext<'a>,
-    /// Tokens per image, or per frame.
+    /// The layer-average number of tokens per image, or per frame of a video.
     pub budget: Budget,
     /// Whether counts are those the method's authors give for a budget of that name, whatever the
     /// layer average then is.
     pub authors: bool,
-    /// The block the caller wants tokens to go after, in place of the method's own.
+    /// The caller's block after which to prune, counted from 1; `None` for the method's own.
     pub refine_layer: Option<usize>,
-    /// MiCo's Stage-1 pool as a multiple of the budget.
+    /// Size of MiCo's Stage-1 pool, as a multiple of the budget.
     pub pool: usize,
 }
 
 impl<'a> PlanRequest<'a> {
-    /// The images' sequences.
+    /// The unpruned token sequence of each image.
     pub fn images(&self) -> &'a [&'a TokenLayout] {
         self.context.images
     }
 
-    /// The model.
+    /// The properties of the model that decide how a method runs on it.
     pub fn model(&self) -> &'a ModelTraits {
         self.context.model
     }
 
-    /// Decoder blocks L.
+    /// The number of decoder blocks L.
     pub fn layers(&self) -> usize {
         self.context.model.layers()
     }
 
-    /// Positions of a method whose authors renumber what is left: those with three axes stay, as
-    /// all authors have them.
+    /// The position ids of a method whose authors renumber after pruning: three-axis ids (M-RoPE) are
+    /// kept instead, as all authors do.
     pub(crate) fn renumbered(&self, rule: PositionRule) -> PositionRule {
         if self.model().spatial_positions { PositionRule::Original } else { rule }
     }
@@ -78,49 +78,49 @@ impl<'a> PlanRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Default)]
 #[non_exhaustive]
 pub struct Plan {
-    /// The selection before the decoder, if there is one.
+    /// The selection before the decoder; `None` if the method has none.
     pub stage1: Option<Stage1Plan>,
-    /// Selections after decoder blocks, in ascending order of block.
+    /// Selections after decoder blocks, by ascending block.
     pub cuts: Vec<Cut>,
-    /// Position ids of the tokens that stay.
+    /// How position ids are assigned after pruning.
     pub positions: PositionRule,
 }
 
-/// Position ids once tokens are gone.
+/// Position ids after pruning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PositionRule {
-    /// Those of the unpruned prompt; the answer continues from its length. Tokens keep their order.
+    /// Those of the unpruned prompt; generated tokens continue from its length. Tokens keep their order.
     #[default]
     Original,
-    /// Renumbered without gaps before the decoder; the answer continues from the length then.
+    /// Renumbered without gaps before the decoder; generated tokens continue from the pruned length.
     Compact,
-    /// Renumbered without gaps before the decoder and after every cut: in each block a token stands
-    /// behind as many as there are before it.
+    /// Renumbered without gaps before the decoder and after every cut, so that in each block a token's
+    /// position id is the number of tokens before it.
     Packed,
 }
 
 impl Plan {
-    /// A plan that selects before the decoder alone, if no cuts are added.
+    /// A plan that selects only before the decoder, unless cuts are added.
     pub fn before_decoder(stage1: Stage1Plan) -> Self {
         Self { stage1: Some(stage1), ..Self::default() }
     }
 
-    /// A plan that selects after decoder blocks alone.
+    /// A plan that selects only after decoder blocks.
     pub fn after_blocks(cuts: Vec<Cut>) -> Self {
         Self { cuts, ..Self::default() }
     }
 
-    /// The same with further selections after decoder blocks.
+    /// Sets the selections after decoder blocks.
     pub fn with_cuts(self, cuts: Vec<Cut>) -> Self {
         Self { cuts, ..self }
     }
 
-    /// The same with other position ids.
+    /// Sets how position ids are assigned after pruning.
     pub fn with_positions(self, positions: PositionRule) -> Self {
         Self { positions, ..self }
     }
 
-    /// Holds the plan against what it is for, so that it can be carried out without looking again.
+    /// Checks the plan against the model and the images, so that carrying it out needs no checks.
     pub(super) fn check(&self, method: &'static str, context: &PlanContext<'_>) -> Result<()> {
         if let Some(stage1) = &self.stage1 {
             stage1.check(method, context.images)?;
@@ -142,40 +142,40 @@ impl Plan {
     }
 }
 
-/// The selection before the decoder.
+/// The plan of the selection before the decoder (Stage 1).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Stage1Plan {
-    /// What the pruner needs to see.
+    /// The signals the pruner needs of each image.
     pub signals: Signals,
-    /// What is asked for of each image.
+    /// The number of tokens asked for, image by image.
     pub quotas: Vec<Quota>,
-    /// How many tokens of each image that leaves.
+    /// The number of tokens that remain, image by image; some rules leave fewer than asked for.
     pub leaves: Vec<Count>,
-    /// Whether merges happen to the tower's features, before the projector.
+    /// Whether merges apply to the vision tower's features, before the projector, instead of embeddings.
     pub merge_in_tower: bool,
 }
 
 impl Stage1Plan {
-    /// A plan that leaves exactly what it asks for and merges nothing, or embeddings.
+    /// A plan that leaves exactly what it asks for; merges, if any, apply to embeddings.
     pub fn new(signals: Signals, quotas: Vec<Quota>, images: &[&TokenLayout]) -> Self {
         let pairs = quotas.iter().zip(images);
         let leaves = pairs.map(|(quota, layout)| Count::Exactly(quota.asked(layout.len())));
         Self { signals, leaves: leaves.collect(), quotas, merge_in_tower: false }
     }
 
-    /// Whether every image stays as it is.
+    /// Whether no image loses a token.
     pub fn keeps_all(&self) -> bool {
         self.quotas.iter().all(|quota| *quota == Quota::Everything)
     }
 
-    /// The most tokens of all images that can enter the decoder.
+    /// The largest number of visual tokens, over all images, that can enter the decoder.
     pub fn entering(&self) -> usize {
         self.leaves.iter().map(|count| count.most()).sum()
     }
 
-    /// Whether every image is chosen from without looking at its embeddings, so that only what stays
-    /// has to be projected.
+    /// Whether the selection needs no embeddings and prunes every image, so that only kept tokens
+    /// have to be projected.
     pub fn selects_unprojected(&self) -> bool {
         !self.signals.embeddings() && !self.quotas.contains(&Quota::Everything)
     }
@@ -203,19 +203,19 @@ impl Stage1Plan {
     }
 }
 
-/// What is asked for of one image.
+/// The number of tokens asked for of one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Quota {
-    /// The whole sequence, tokens that belong to no group included.
+    /// The whole sequence, including tokens that belong to no group (newlines).
     Everything,
-    /// This many of each group; tokens that belong to no group go.
+    /// This many of each group; tokens that belong to no group are dropped.
     Groups(Vec<usize>),
-    /// This many of all groups together; tokens that belong to no group go.
+    /// This many of all groups together; tokens that belong to no group are dropped.
     Image(usize),
 }
 
 impl Quota {
-    /// How many tokens are asked for of a sequence of `tokens`.
+    /// The number of tokens asked for of an image whose sequence has `tokens`.
     pub fn asked(&self, tokens: usize) -> usize {
         match self {
             Self::Everything => tokens,
@@ -225,24 +225,24 @@ impl Quota {
     }
 }
 
-/// How many tokens a selection leaves.
+/// The number of tokens a selection leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// This many.
+    /// Exactly this many.
     Exactly(usize),
-    /// This many or fewer: the rule may find no use for all of its budget.
+    /// This many or fewer: the rule may not use all of its budget.
     AtMost(usize),
 }
 
 impl Count {
-    /// The most there can be.
+    /// The largest number of tokens allowed.
     pub fn most(self) -> usize {
         match self {
             Self::Exactly(count) | Self::AtMost(count) => count,
         }
     }
 
-    /// Whether `count` is as agreed.
+    /// Whether a selection of `count` tokens agrees with it.
     pub fn admits(self, count: usize) -> bool {
         match self {
             Self::Exactly(exact) => count == exact,
@@ -251,24 +251,24 @@ impl Count {
     }
 }
 
-/// A selection after a decoder block.
+/// The plan of one selection after a decoder block (Stage 2).
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Cut {
-    /// The block after which tokens go, counted from 1.
+    /// The block on whose output the cut is made, counted from 1.
     pub block: usize,
-    /// Visual tokens the rule is asked for, over all images.
+    /// Visual tokens the rule is asked to select, over all images.
     pub ask: usize,
-    /// Visual tokens that are left then: those, and what the rule makes of others.
+    /// Visual tokens that remain after it: those selected, and tokens the rule merges from others.
     pub keep: usize,
-    /// Only so many tokens at the beginning compete, all others stay; `None`: all compete.
+    /// Only this many tokens at the beginning compete, all others stay; `None` if all compete.
     pub among: Option<usize>,
-    /// What the pruner needs to see.
+    /// The signals the pruner needs of the remaining tokens.
     pub signals: Signals,
 }
 
 impl Cut {
-    /// A cut whose rule keeps exactly what it is asked for.
+    /// A cut whose rule keeps exactly as many as it is asked for, among all tokens.
     pub fn new(block: usize, keep: usize, signals: Signals) -> Self {
         Self { block, ask: keep, keep, among: None, signals }
     }

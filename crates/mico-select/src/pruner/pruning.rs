@@ -1,4 +1,4 @@
-//! A pruner and how far it goes, for one request.
+//! A pruner together with its budget and overrides: what one request asks for.
 
 use std::sync::Arc;
 
@@ -9,41 +9,41 @@ use crate::methods::{MicoPruner, NoPruning};
 use crate::schedule::{Budget, DEFAULT_POOL, Policy};
 use crate::signal::Signal;
 
-/// A pruner and how far it goes, for one request. The pruner may be anybody's; a
-/// [`PruningSpec`](super::PruningSpec) is the part that can be written down, for those of this crate.
+/// A pruner with its budget and overrides for one request. The pruner may come from outside this
+/// crate; a [`PruningSpec`](super::PruningSpec) is the textual form for the methods of this crate.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Pruning {
-    /// The pruner.
+    /// The method that plans and selects.
     pub pruner: Arc<dyn Pruner>,
-    /// Tokens per image, or per frame of a video.
+    /// The layer-average number of tokens per image, or per frame of a video.
     pub budget: Budget,
-    /// Whether counts are the authors' own for that budget.
+    /// Whether to use the token counts the method's authors publish for that budget.
     pub authors: bool,
-    /// Refinement block K from 1, in place of the model's or the method's own.
+    /// Refinement block K, counted from 1; `None` for the model's or the method's own.
     pub refine_layer: Option<usize>,
-    /// Stage-1 pool as a multiple of the budget.
+    /// Size of MiCo's Stage-1 pool, as a multiple of the budget.
     pub pool: usize,
 }
 
 impl Pruning {
-    /// The model untouched.
+    /// No pruning: every token stays, and the model runs unmodified.
     pub fn off() -> Self {
         Self::new(Arc::new(NoPruning), Budget::Share(1.0))
     }
 
-    /// MiCo with its defaults.
+    /// MiCo with its default factors, refinement block and pool.
     pub fn mico(budget: Budget) -> Self {
         Self::new(Arc::new(MicoPruner::default()), budget)
     }
 
-    /// A pruner with its own block and the default pool.
+    /// A pruner at a budget, with its own refinement block and the default pool.
     pub fn new(pruner: Arc<dyn Pruner>, budget: Budget) -> Self {
         Self { pruner, budget, authors: false, refine_layer: None, pool: DEFAULT_POOL }
     }
 
-    /// The pruner's plan for a model and images; no weights are needed. What it returns has been
-    /// checked and can be carried out.
+    /// Asks the pruner for its plan for a model and images; no weights are needed. The plan is checked,
+    /// so it can be carried out as it is.
     pub fn plan(&self, context: &PlanContext<'_>) -> Result<Plan> {
         let refine_layer = self.refine_layer.unwrap_or(context.policy.refine_layer);
         let policy = Policy { refine_layer, ..context.policy };
@@ -60,7 +60,7 @@ impl Pruning {
     }
 }
 
-/// Refuses to observe attention in a block that has none.
+/// Refuses a plan that reads attention in a block of linear attention, which has no attention map.
 fn check_attention(context: &PlanContext<'_>, plan: &Plan) -> Result<()> {
     let model = context.model;
     // The block after the last is nobody's: what reads it fails where it is read.

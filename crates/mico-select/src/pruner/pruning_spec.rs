@@ -1,4 +1,4 @@
-//! Pruning as text: a method, a budget, and what overrides the method's own counts.
+//! The textual form of a pruning: a method, a budget, and overrides of the method's own counts.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
@@ -12,10 +12,10 @@ use super::spec::MethodSpec;
 use crate::error::{Error, Result};
 use crate::schedule::{Budget, DEFAULT_POOL};
 
-/// What a pruned run asks for, as it is written down: `mico:idle=random T=64 K=7 n=3 authors`.
+/// A pruned run as text: `mico:idle=random T=64 K=7 n=3 authors`.
 ///
-/// The first word is the method; `T=64` or `keep=0.25` is the budget; `K` is the refinement block and
-/// `n` the pool, each only if it is not the method's own; `authors` asks for the authors' counts.
+/// The first word is the method; `T=64` or `keep=0.25` is the budget; `K` overrides the refinement block
+/// and `n` the pool; `authors` selects the token counts published by the method's authors.
 ///
 /// ```
 /// use mico_select::pruner::PruningSpec;
@@ -30,26 +30,26 @@ use crate::schedule::{Budget, DEFAULT_POOL};
 pub struct PruningSpec {
     /// The method with its settings.
     pub method: MethodSpec,
-    /// Tokens per image, or per frame of a video.
+    /// The layer-average number of tokens per image, or per frame of a video.
     pub budget: Budget,
-    /// Refinement block K from 1, in place of the model's or the method's own.
+    /// Refinement block K, counted from 1; `None` for the model's or the method's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refine_layer: Option<usize>,
-    /// Stage-1 pool as a multiple of the budget, in place of the default.
+    /// Size of the Stage-1 pool as a multiple of the budget; `None` for the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<usize>,
-    /// Whether counts are the authors' own for that budget.
+    /// Whether to use the token counts the method's authors publish for that budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub authors: bool,
 }
 
 impl PruningSpec {
-    /// A method at a budget, everything else its own.
+    /// A method at a budget, with nothing overridden.
     pub fn new(method: MethodSpec, budget: Budget) -> Self {
         Self { method, budget, refine_layer: None, pool: None, authors: false }
     }
 
-    /// Whether a word that follows the method's is one of a pruning's text.
+    /// Whether `word` belongs to a pruning's text (`T=`, `keep=`, `K=`, `n=` or `authors`).
     pub fn is_word(word: &str) -> bool {
         word == AUTHORS
             || word
@@ -57,7 +57,7 @@ impl PruningSpec {
                 .is_some_and(|(key, _)| [TOKENS, KEEP, LAYER, POOL].contains(&key))
     }
 
-    /// The pruning; an error if the method is unknown, or something is asked for that it does not have.
+    /// Builds the pruning. An error if the method is unknown or lacks what is overridden.
     pub fn build(&self) -> Result<Pruning> {
         let pruner = self.method.build()?;
         let name = pruner.name();
@@ -88,7 +88,7 @@ const LAYER: &str = "K";
 const POOL: &str = "n";
 const AUTHORS: &str = "authors";
 
-/// A budget as the word it is written as.
+/// Displays a budget as in the text: `T=64` or `keep=0.25`.
 struct BudgetWord(Budget);
 
 impl Display for BudgetWord {
@@ -133,7 +133,7 @@ impl FromStr for PruningSpec {
     }
 }
 
-/// The words behind the method, as far as they have been read.
+/// The words after the method, as parsed so far.
 #[derive(Default)]
 struct Words {
     budget: Option<Budget>,

@@ -1,4 +1,4 @@
-//! From a budget to what is asked for of each image before the decoder.
+//! Quotas: how many tokens of each image a budget pays for before the decoder.
 
 use super::layout::TokenLayout;
 use super::plan::{PlanContext, PlanRequest, Quota};
@@ -10,19 +10,19 @@ use crate::settings::Settings;
 /// Which tokens of an image compete with each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Competition {
-    /// All of them; those of a frame, of videos.
+    /// All tokens of an image; in videos, those of a frame.
     Image,
-    /// Those of a crop, tile or frame; each gets its part of T.
+    /// The tokens of one crop, tile or frame, each of which gets its part of T.
     Group,
 }
 
 impl Competition {
-    /// Reads `scope`.
+    /// Reads the setting `scope`: `image` (default) or `group`.
     pub(crate) fn from_settings(settings: &mut Settings) -> Result<Self> {
         settings.choice("scope", &[("image", Self::Image), ("group", Self::Group)])
     }
 
-    /// `T` tokens of each image, or of each frame of a video.
+    /// The quota of each image for `T` tokens, or for `T` tokens of each frame of a video.
     pub(crate) fn quotas(self, request: &PlanRequest<'_>) -> Result<Vec<Quota>> {
         match self {
             Self::Image => whole_images(request),
@@ -68,7 +68,7 @@ pub(crate) fn quotas(
     request.images().iter().map(quota).collect()
 }
 
-/// An image's schedule in two stages; nothing if its budget is no smaller than the image.
+/// An image's two-stage schedule; `None` if the budget covers the whole image.
 pub(crate) fn two_stages(
     request: &PlanRequest<'_>,
     layout: &TokenLayout,
@@ -89,14 +89,14 @@ pub(crate) fn two_stages(
     Ok(below.map(|_| schedule))
 }
 
-/// The budget in tokens, if it is smaller than what it is a budget for.
+/// The budget in tokens; `None` if it covers the whole image or frame.
 pub(crate) fn below(request: &PlanRequest<'_>, layout: &TokenLayout) -> Result<Option<usize>> {
     let unit = request.context.unit(layout);
     let tokens = request.budget.tokens(unit)?;
     Ok((tokens < unit).then_some(tokens))
 }
 
-/// Whether a budget is one at all, even if there is no image to spend it on.
+/// Checks that a budget is valid, even if there is no image to spend it on.
 pub(crate) fn check_budget(budget: Budget) -> Result<()> {
     budget.tokens(1).map(|_| ())
 }

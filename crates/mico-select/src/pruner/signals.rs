@@ -1,4 +1,4 @@
-//! What a pruner can ask to observe. Whoever runs it computes what is declared, once, and nothing else.
+//! The signals a pruner can ask for. The engine computes what is declared, once, and nothing else.
 
 use crate::error::{Error, Result};
 use crate::signal::{Signal, SignalSet};
@@ -6,44 +6,44 @@ use crate::signal::{Signal, SignalSet};
 /// Which vectors of a visual token count as its `features`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FeatureSpace {
-    /// Before the decoder: those of the selected vision layer, before the projector.
+    /// Before the decoder: the features of the selected vision layer, before the projector.
     #[default]
     Tower,
-    /// Before the decoder: embeddings as the decoder would take them.
+    /// Before the decoder: the projected embeddings the decoder takes as input.
     Projected,
-    /// Inside the decoder: the block's output, the residual stream as it is.
+    /// Inside the decoder: the block's output, that is, the residual stream without a norm.
     Residual,
-    /// Inside the decoder: the same behind the decoder's final norm.
+    /// Inside the decoder: the residual stream after the decoder's final norm.
     Normed,
 }
 
-/// How text-to-visual attention is normalized.
+/// Over which keys the softmax of text-to-visual attention is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Normalization {
-    /// Over all tokens the query may attend to, as the decoder itself does.
+    /// Over all keys the query may attend to, as in the decoder's own attention.
     #[default]
     FullCausal,
-    /// Over the visual tokens alone.
+    /// Over the visual keys alone.
     VisualOnly,
 }
 
-/// Whose attention to the visual tokens is their `relevance`, and where. Only the rows named here are
-/// ever computed.
+/// Which queries' attention to the visual tokens is their `relevance`, and in which block. Only the
+/// attention rows named here are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextAttention {
     /// The mean over heads and all text tokens of the prompt, in the block itself.
     Mean(Normalization),
-    /// The mean over heads of the last prompt token's, in the block itself.
+    /// The mean over heads of the last prompt token's attention, in the block itself.
     LastToken,
-    /// The same in the block that comes next, from its own norm, queries and keys.
+    /// The last prompt token's attention in the next block, from that block's norm, queries and keys.
     NextLastToken {
-        /// Whether queries and keys are rotated before they are compared.
+        /// Whether `RoPE` is applied to queries and keys before they are compared.
         rotary: bool,
-        /// Rows between the token that is asked and the last one: 0, but for a published mistake.
+        /// Rows between the query token and the last one: 0, except to reproduce a published bug.
         back: usize,
     },
-    /// The mean over heads and the words of the question that the image answers to, in the block
-    /// itself.
+    /// The mean over heads and over the rater words (SparseVLM: question words that match the image), in
+    /// the block itself.
     Raters,
 }
 
@@ -57,17 +57,17 @@ impl TextAttention {
     }
 }
 
-/// Where in a model a pruner chooses.
+/// The points of a model at which a pruner selects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
-    /// Before the decoder, among the tokens of one image.
+    /// Before the decoder (Stage 1), among the tokens of one image.
     BeforeDecoder,
-    /// After a decoder block, among what is left of all images.
+    /// After a decoder block (Stage 2), among the remaining tokens of all images.
     AfterBlock,
 }
 
 impl Stage {
-    /// The prefix of its signals in dumps and messages.
+    /// The prefix of the stage's signals in dumps and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::BeforeDecoder => "stage1",
@@ -75,7 +75,7 @@ impl Stage {
         }
     }
 
-    /// What can be observed there.
+    /// The signals that can be observed at the stage.
     fn observable(self) -> SignalSet {
         SignalSet::of(match self {
             Self::BeforeDecoder => &[
@@ -99,7 +99,7 @@ impl Stage {
     }
 }
 
-/// The signals a pruner declares for one of its choices, with what some of them leave open.
+/// The signals a pruner declares for one selection, with the feature space and the attention they mean.
 ///
 /// Before the decoder `features`, `reliability`, `reliability_shallow`, `keys`, `projected`, `text`
 /// (embeddings of the question's words) and `excluded` (tokens that show padding alone) can be
@@ -121,53 +121,53 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// These signals, with features of this space.
+    /// These signals, with `features` taken from `space`.
     pub fn of(space: FeatureSpace, signals: &[Signal]) -> Self {
         Self { set: SignalSet::of(signals), space, attention: None }
     }
 
-    /// Nothing but somebody's attention to the visual tokens inside the decoder.
+    /// Only `relevance`: the given attention to the visual tokens inside the decoder.
     pub fn attention_of(attention: TextAttention) -> Self {
         Self::of(FeatureSpace::Residual, &[]).with_attention(attention)
     }
 
-    /// The same and one more.
+    /// Adds one signal.
     pub fn with(self, signal: Signal) -> Self {
         Self { set: self.set.with(signal), ..self }
     }
 
-    /// The same and `relevance`, which is this attention.
+    /// Adds `relevance`, defined as this attention.
     pub fn with_attention(self, attention: TextAttention) -> Self {
         Self { attention: Some(attention), ..self.with(Signal::Relevance) }
     }
 
-    /// Whether a signal is declared.
+    /// Whether the signal is declared.
     pub fn has(self, signal: Signal) -> bool {
         self.set.has(signal)
     }
 
-    /// All that are declared.
+    /// The set of all declared signals.
     pub fn set(self) -> SignalSet {
         self.set
     }
 
-    /// What `features` are.
+    /// The vector space that `features` are taken from.
     pub fn space(self) -> FeatureSpace {
         self.space
     }
 
-    /// What `relevance` is, if it is declared.
+    /// The attention that `relevance` means, `None` if it is not declared.
     pub fn attention(self) -> Option<TextAttention> {
         self.attention
     }
 
-    /// Whether the decoder's embeddings are among them, by either name.
+    /// Whether the projected embeddings are needed, as `features` or as `projected`.
     pub fn embeddings(self) -> bool {
         let features = self.has(Signal::Features) && self.space == FeatureSpace::Projected;
         features || self.has(Signal::Projected)
     }
 
-    /// Refuses what cannot be observed at a stage.
+    /// Refuses signals, or a feature space, that cannot be observed at a stage.
     pub(super) fn check(self, method: &'static str, stage: Stage) -> Result<()> {
         let broken = |message: String| Err(Error::Contract { method, message });
         let name = stage.name();

@@ -1,4 +1,4 @@
-//! The pruner of rules that keep T tokens before the decoder, merge none, and need nothing of their own.
+//! The pruner of single-stage methods: they keep T tokens before the decoder and merge none.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use crate::error::Result;
 use crate::selection::Selection;
 use crate::selector::Selector;
 
-/// A rule with the signals it works on. What is left is renumbered.
+/// A selection rule with its signals. Position ids are renumbered after pruning (`Compact`).
 pub(crate) struct SingleStage {
     pub(crate) selector: Box<dyn Selector>,
     pub(crate) signals: Signals,
     pub(crate) competition: Competition,
-    /// FLOPs of the choice among one group.
+    /// FLOPs of selecting from one group.
     pub(crate) flops: fn(&SelectionSize) -> f64,
 }
 

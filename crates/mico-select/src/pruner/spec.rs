@@ -1,4 +1,4 @@
-//! Methods as one word: what command lines, tables and records call a pruner with its settings.
+//! The textual form of a method: one word for command lines, tables and records.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display};
@@ -28,13 +28,13 @@ use crate::settings::Settings;
 #[serde(try_from = "String", into = "String")]
 pub struct MethodSpec {
     name: String,
-    /// In the order of their keys.
+    /// Settings by key; ordered, so that equal specs are written alike.
     settings: BTreeMap<String, String>,
 }
 
 impl MethodSpec {
-    /// A method with settings; of a key given twice the last value counts. An error if it could not be
-    /// written as one word.
+    /// A method with settings; a key given twice keeps its last value. An error if the result could not
+    /// be written as one word.
     pub fn new(
         name: impl Into<String>,
         settings: impl IntoIterator<Item = (String, String)>,
@@ -51,22 +51,22 @@ impl MethodSpec {
         Ok(spec)
     }
 
-    /// The method's name, which need not be known.
+    /// The method's name, which is not checked before [`MethodSpec::build`].
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its settings by key, which need not be its own.
+    /// The settings by key, which are not checked before [`MethodSpec::build`].
     pub fn settings(&self) -> &BTreeMap<String, String> {
         &self.settings
     }
 
-    /// The pruner; an error if there is none of that name or it does not have the settings.
+    /// Builds the pruner. An error if there is no method of that name, or it lacks one of the settings.
     pub fn build(&self) -> Result<Arc<dyn Pruner>> {
         pruner_by_name(&self.name, Settings::new(self.settings.clone()))
     }
 
-    /// The same with a seed, if it leaves something to chance and has none yet.
+    /// Sets the seed of a method that draws at random, unless it has one already.
     pub fn seeded(mut self, seed: u64) -> Self {
         let idle = self.settings.get("idle").is_some_and(|idle| idle == "random");
         if self.name == "random" || idle {

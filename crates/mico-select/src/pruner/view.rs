@@ -1,4 +1,4 @@
-//! What a pruner gets to see: the signals it declared, and nothing else.
+//! What a pruner sees when it selects: the signals it declared, and nothing else.
 
 use super::layout::TokenLayout;
 use super::model::ModelTraits;
@@ -12,7 +12,7 @@ use crate::selection::Selection;
 use crate::selector::{Options, Selector, select};
 use crate::signal::Signal;
 
-/// The signals observed for one choice, by name; rows and values borrowed from whoever observed them.
+/// The signals observed for one selection, by name; the caller that runs the model owns the data.
 #[derive(Debug, Clone, Copy)]
 pub struct Observed<'a> {
     method: &'static str,
@@ -23,12 +23,12 @@ pub struct Observed<'a> {
 }
 
 impl<'a> Observed<'a> {
-    /// Nothing yet of `tokens` visual tokens, for the method called `method` that declared `signals`.
+    /// An empty set of signals of `tokens` visual tokens, for the method that declared `declared`.
     pub fn new(method: &'static str, stage: Stage, declared: Signals, tokens: usize) -> Self {
         Self { method, stage, declared, tokens, inputs: Inputs::new().with_tokens(tokens) }
     }
 
-    /// The same with a signal; one that was not declared is left out.
+    /// Adds a signal; one that was not declared is ignored.
     pub fn with(mut self, signal: Signal, matrix: Matrix<'a>) -> Self {
         if self.declared.has(signal) {
             self.inputs = self.inputs.with(signal, matrix);
@@ -36,28 +36,28 @@ impl<'a> Observed<'a> {
         self
     }
 
-    /// The same with a signal of one value per token; one that was not declared is left out.
+    /// Adds a signal with one value per token; one that was not declared is ignored.
     pub fn with_vector(self, signal: Signal, values: &'a [f32]) -> Result<Self> {
         Ok(self.with(signal, Matrix::from_f32(values, values.len(), 1)?))
     }
 
-    /// What was declared and is not there.
+    /// The signals that were declared and have not been added.
     pub fn missing(&self) -> impl Iterator<Item = Signal> {
         let present = self.inputs.present();
         self.declared.set().iter().filter(move |&signal| !present.has(signal))
     }
 
-    /// Number of visual tokens.
+    /// The number of visual tokens to select from.
     pub fn tokens(&self) -> usize {
         self.tokens
     }
 
-    /// A signal that has a row of numbers for each token (or word).
+    /// A signal with one row of values per visual (or text) token. An error if it was not declared.
     pub fn rows(&self, signal: Signal) -> Result<Rows<'a>> {
         self.matrix(signal).map(Rows::all)
     }
 
-    /// A signal that has a number for each token.
+    /// A signal with one value per token. An error if it was not declared or is no vector.
     pub fn vector(&self, signal: Signal) -> Result<Vec<f32>> {
         let rows = self.rows(signal)?;
         if !signal.is_vector() {
@@ -66,7 +66,7 @@ impl<'a> Observed<'a> {
         Ok(rows.to_dense().values().to_vec())
     }
 
-    /// Everything, as a selector reads it.
+    /// All signals as the input of a selector.
     pub fn inputs(&self) -> Inputs<'a> {
         self.inputs
     }
@@ -91,24 +91,24 @@ impl<'a> Observed<'a> {
 /// One image before the decoder. Rows are in sequence order; tokens that are no patch have zeros.
 #[derive(Debug, Clone, Copy)]
 pub struct Stage1View<'a> {
-    /// Number of the image, counted through the conversation.
+    /// The image's number, counted from the start of the conversation.
     pub image: usize,
-    /// The model.
+    /// The properties of the model that decide how a method runs on it.
     pub model: &'a ModelTraits,
-    /// The image's sequence and groups.
+    /// The image's token sequence with its groups and grids.
     pub layout: &'a TokenLayout,
-    /// What was observed of it.
+    /// The signals observed of the image's tokens.
     pub observed: Observed<'a>,
 }
 
 impl Stage1View<'_> {
-    /// Keeps what `quota` asks for by one rule, each group by itself where it says so. The groups draw
-    /// from seeds of their own, counted up from `seed`.
+    /// Keeps what `quota` asks for by one rule, group by group where it says so. The groups draw from
+    /// seeds of their own, counted up from `seed`.
     pub fn select(&self, selector: &dyn Selector, quota: &Quota, seed: u64) -> Result<Selection> {
         self.select_with(quota, seed, &|_| selector)
     }
 
-    /// The same where `rule` gives the rule for a group by its number.
+    /// Like [`Stage1View::select`], where `rule` returns the rule of a group by its number.
     pub fn select_with<'s>(
         &self,
         quota: &Quota,
@@ -141,21 +141,21 @@ impl Stage1View<'_> {
 /// The visual tokens left after a decoder block, in sequence order over all images.
 #[derive(Debug, Clone, Copy)]
 pub struct Stage2View<'a> {
-    /// The block, counted from 1.
+    /// The decoder block whose output is pruned, counted from 1.
     pub block: usize,
-    /// The model.
+    /// The properties of the model that decide how a method runs on it.
     pub model: &'a ModelTraits,
-    /// What was observed of them.
+    /// The signals observed of the remaining visual tokens.
     pub observed: Observed<'a>,
 }
 
 impl Stage2View<'_> {
-    /// Number of visual tokens.
+    /// The number of visual tokens that remain.
     pub fn tokens(&self) -> usize {
         self.observed.tokens()
     }
 
-    /// Keeps `keep` of them by a rule, which draws from `seed` if it draws at all.
+    /// Keeps `keep` of the tokens by a rule; `seed` is used only by random rules.
     pub fn select(&self, selector: &dyn Selector, keep: usize, seed: u64) -> Result<Selection> {
         select(selector, &self.observed.inputs(), keep, &Options::default().with_seed(seed))
     }

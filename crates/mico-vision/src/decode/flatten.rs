@@ -1,4 +1,4 @@
-//! Whatever a decoder delivers, as 8-bit RGB.
+//! Conversion of any decoded pixel format to upright 8-bit RGB.
 
 use image::DynamicImage;
 use image::metadata::Orientation;
@@ -6,7 +6,7 @@ use image::metadata::Orientation;
 use super::AlphaMode;
 use crate::pixels::{CHANNELS, RgbImage, Size, SizeError};
 
-/// Turns the picture upright and brings it to three channels of eight bits.
+/// Applies the EXIF orientation and converts the picture to three channels of eight bits.
 pub(super) fn to_rgb(
     mut picture: DynamicImage,
     orientation: Orientation,
@@ -32,12 +32,12 @@ fn grey(data: &[u8]) -> Vec<u8> {
     data.iter().flat_map(|&value| [value; CHANNELS]).collect()
 }
 
-/// Sixteen bits to eight as Pillow reads them: the high byte.
+/// Sixteen bits to eight: the high byte.
 fn high_bytes(data: &[u16]) -> Vec<u8> {
     data.iter().map(|value| value.to_be_bytes()[0]).collect()
 }
 
-/// Removes the alpha channel, the last of `channels`.
+/// Removes the alpha channel, the last of `channels`, as `mode` says.
 fn blend(data: &[u8], channels: usize, mode: AlphaMode) -> Vec<u8> {
     let mut out = Vec::with_capacity(data.len() / channels * CHANNELS);
     for pixel in data.chunks_exact(channels) {
@@ -53,8 +53,8 @@ fn blend(data: &[u8], channels: usize, mode: AlphaMode) -> Vec<u8> {
     out
 }
 
-/// `colour` over `ground`, rounded to nearest: what Pillow's `alpha_composite` gives on an opaque
-/// ground.
+/// `colour` composited over `ground`, rounded to nearest, as Pillow's `alpha_composite` on an opaque
+/// background.
 fn over(colour: u8, ground: u8, alpha: u8) -> u8 {
     let (colour, ground, alpha) = (u32::from(colour), u32::from(ground), u32::from(alpha));
     ((colour * alpha + ground * (255 - alpha) + 127) / 255) as u8

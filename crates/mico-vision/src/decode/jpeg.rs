@@ -1,6 +1,6 @@
-//! Whether a JPEG file is all there.
+//! Detection of truncated JPEG files.
 //!
-//! The decoder fills what is missing of a cut file with grey and reports success. A model would
+//! The decoder fills the missing part of a truncated file with grey and reports success. A model would
 //! then answer questions about a picture nobody took, so a file without its end marker is refused.
 
 const MARKER: u8 = 0xff;

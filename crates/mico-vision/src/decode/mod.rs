@@ -1,7 +1,7 @@
-//! Encoded bytes of unknown origin to an upright RGB image, within explicit limits.
+//! Decoding of untrusted image files to upright RGB, within explicit limits.
 //!
-//! The format is decided by the content, never by a name. Limits are checked against what the
-//! header declares, before anything of that size is allocated.
+//! The format is detected from the content, never from a file name. Limits are checked against the
+//! dimensions in the header, before anything of that size is allocated.
 //!
 //! PNG, BMP, GIF and lossless WebP give Pillow's pixels exactly. Three differences remain:
 //!
@@ -27,21 +27,21 @@ use crate::pixels::{RgbImage, Size, SizeError};
 pub const MAX_ENCODED_BYTES: u64 = 64 << 20;
 /// Default largest number of pixels: 64 Mi, an 8192 x 8192 image.
 pub const MAX_PIXELS: u64 = 64 << 20;
-/// Default largest width and height.
+/// Default largest width and height in pixels.
 pub const MAX_SIDE: u32 = 32_768;
 /// Most bytes per pixel any decoder here writes (16-bit RGBA).
 const DECODED_BYTES_PER_PIXEL: u64 = 8;
 /// Room for a decoder's own tables and metadata on top of the pixels.
 const DECODER_SLACK_BYTES: u64 = 16 << 20;
 
-/// What an image may cost at most.
+/// Limits on an image, so that a small file cannot exhaust memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Largest encoded file in bytes.
+    /// Largest encoded file, in bytes.
     pub encoded_bytes: u64,
-    /// Largest width times height.
+    /// Largest number of pixels, width times height.
     pub pixels: u64,
-    /// Largest width and largest height.
+    /// Largest width and largest height, in pixels.
     pub side: u32,
 }
 
@@ -68,7 +68,7 @@ fn check(what: &'static str, found: u64, limit: u64) -> Result<(), DecodeError> 
     if found > limit { Err(DecodeError::TooLarge { what, found, limit }) } else { Ok(()) }
 }
 
-/// What becomes of transparency.
+/// How transparency is removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AlphaMode {
     /// Blend onto this colour. White is what Hugging Face processors do since they composite
@@ -85,61 +85,61 @@ impl Default for AlphaMode {
     }
 }
 
-/// How to decode.
+/// The limits and the treatment of transparency when decoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DecodeOptions {
-    /// What an image may cost.
+    /// Limits that an image must not exceed.
     pub limits: Limits,
-    /// What becomes of transparency.
+    /// How transparency is removed.
     pub alpha: AlphaMode,
 }
 
-/// Why bytes are not an image we read.
+/// Why an image could not be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
-    /// Nothing to read.
+    /// There are no bytes at all.
     #[error("the image is empty (0 bytes)")]
     Empty,
-    /// The content is none of the accepted formats.
+    /// The content is in none of the accepted formats.
     #[error(
         "unknown image format (content starts with {start}): accepted are PNG, JPEG, WebP, GIF and BMP"
     )]
     UnknownFormat {
-        /// The first bytes, readable.
+        /// The first bytes of the content, escaped for display.
         start: String,
     },
     /// A limit is exceeded; nothing of that size has been allocated.
     #[error("image too large: {found} {what}, at most {limit} are accepted")]
     TooLarge {
-        /// The quantity at fault.
+        /// The quantity that exceeds its limit, such as `pixels`.
         what: &'static str,
-        /// Its value.
+        /// The value of that quantity for the image.
         found: u64,
         /// The largest value accepted.
         limit: u64,
     },
-    /// The file ends before the image does.
+    /// The file ends before the image data does.
     #[error("truncated {format} image: the data ends before the picture does ({bytes} bytes read)")]
     Truncated {
-        /// The format found.
+        /// The name of the detected format.
         format: &'static str,
-        /// Length of the data.
+        /// The length of the data, in bytes.
         bytes: usize,
     },
-    /// The file contradicts its format.
+    /// The file violates its format, or uses a feature the decoder lacks.
     #[error("damaged or unsupported {format} image: {reason}")]
     Damaged {
-        /// The format found.
+        /// The name of the detected format.
         format: &'static str,
-        /// What the decoder said.
+        /// The decoder's own message.
         reason: String,
     },
-    /// An image without pixels.
+    /// The image has a width or height of 0.
     #[error(transparent)]
     NoPixels(#[from] SizeError),
 }
 
-/// The accepted formats: what the content is recognised as, and its name.
+/// The accepted formats, with the names used in messages.
 const FORMATS: [(ImageFormat, &str); 5] = [
     (ImageFormat::Png, "PNG"),
     (ImageFormat::Jpeg, "JPEG"),
@@ -148,7 +148,7 @@ const FORMATS: [(ImageFormat, &str); 5] = [
     (ImageFormat::Bmp, "BMP"),
 ];
 
-/// Bytes of an unknown file shown in the error.
+/// Leading bytes of an unknown file shown in the error.
 const SHOWN_BYTES: usize = 8;
 
 /// Decodes the first (or only) picture of a PNG, JPEG, WebP, GIF or BMP file, upright.
@@ -201,15 +201,15 @@ fn read(
     let mut decoder = reader.into_decoder().map_err(ReadError::Decoder)?;
     let (width, height) = decoder.dimensions();
     limits.check_size(Size::new(width, height)).map_err(ReadError::Limit)?;
-    // Nonsense in the EXIF block is no reason to refuse the picture.
+    // Invalid EXIF data is no reason to refuse the picture.
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let picture = DynamicImage::from_decoder(decoder).map_err(ReadError::Decoder)?;
     Ok((picture, orientation))
 }
 
-/// The decoders report an early end in several ways; bring them down to one.
+/// Maps the decoders' different reports of an early end to one error.
 fn explain(error: &ImageError, format: &'static str, bytes: usize) -> DecodeError {
-    /// What the decoders say when they run out of data.
+    /// Phrases in the decoders' messages that mean the data ended early.
     const EARLY_END: [&str; 5] = [
         "unexpected end",
         "unexpected eof",

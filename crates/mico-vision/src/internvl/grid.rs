@@ -1,33 +1,33 @@
-//! The grid of tiles an image is cut into.
+//! The choice of the tile grid an image is cut into (dynamic resolution).
 
 use crate::param::ParamError;
 use crate::pixels::Size;
 use crate::preprocessor_config::TileCount;
 
-/// Most tiles an image may be cut into.
+/// The largest number of tiles accepted as a limit.
 pub const MAX_TILES: u32 = 128;
 
-/// Fewest and most tiles of an image, the thumbnail not counted.
+/// The range of the number of tiles of an image, thumbnail not counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileLimits {
-    /// Fewest.
+    /// The smallest number of tiles, at least 1.
     pub min: u32,
-    /// Most.
+    /// The largest number of tiles.
     pub max: u32,
 }
 
 impl TileLimits {
-    /// What the processor does when no file says otherwise.
+    /// The processor's defaults when no file states limits.
     pub const PROCESSOR: Self = Self { min: 1, max: 12 };
-    /// What the paper's evaluation sets.
+    /// The limits used in the paper's evaluation.
     pub const PAPER: Self = Self { min: 1, max: 6 };
 
-    /// These limits where a file states none.
+    /// The limits a file states, with these in place of those it does not state.
     pub fn unless_stated(self, stated: TileCount) -> Self {
         Self { min: stated.min.unwrap_or(self.min), max: stated.max.unwrap_or(self.max) }
     }
 
-    /// Refuses limits that no image can meet.
+    /// Refuses limits that no image can meet, or that exceed [`MAX_TILES`].
     pub(super) fn check(self) -> Result<(), ParamError> {
         if !(1..=MAX_TILES).contains(&self.max) {
             return Err(ParamError::new("max_patches", self.max, format!("1 to {MAX_TILES}")));
@@ -39,7 +39,7 @@ impl TileLimits {
         Ok(())
     }
 
-    /// Every grid with an allowed number of tiles, by that number, then by columns.
+    /// Every grid with an allowed number of tiles, ordered by that number, then by columns.
     fn grids(self) -> impl Iterator<Item = TileGrid> {
         (self.min..=self.max).flat_map(|tiles| {
             let divides = move |columns: &u32| tiles.is_multiple_of(*columns);
@@ -68,7 +68,7 @@ impl TileLimits {
     }
 }
 
-/// Columns and rows of tiles.
+/// A grid of tiles, in columns and rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TileGrid {
     pub(super) columns: u32,

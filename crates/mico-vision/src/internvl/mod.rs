@@ -1,4 +1,4 @@
-//! The processor of InternVL: an image cut into square tiles, with a thumbnail behind them.
+//! The InternVL image processor: an image cut into square tiles, followed by a thumbnail.
 //!
 //! The whole image is resized, whatever its aspect, to the grid of tiles whose aspect is nearest to
 //! its own, and cut there. Tiles follow one another row by row; the thumbnail, the whole image in
@@ -19,19 +19,19 @@ use crate::processed::Processed;
 use crate::resample::{Canvas, ResizeBackend};
 use crate::view::View;
 
-/// What the vision tower and the shuffle behind it expect of a tile.
+/// The input size of the vision tower, and of the pixel shuffle after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileShape {
-    /// Side of a tile in pixels.
+    /// Side of a tile, in pixels.
     pub side: u32,
-    /// Side of a patch in pixels.
+    /// Side of a patch, in pixels.
     pub patch: u32,
-    /// Patches that a visual token joins along each side.
+    /// Patches per side that pixel shuffle joins into one visual token.
     pub shuffle: u32,
 }
 
 impl TileShape {
-    /// Side of a visual token in pixels.
+    /// Side of a visual token, in pixels.
     pub fn factor(&self) -> u32 {
         self.patch.saturating_mul(self.shuffle)
     }
@@ -59,7 +59,7 @@ impl TileShape {
     }
 }
 
-/// The processor.
+/// The InternVL image processor, made by [`InternVl::new`] or [`InternVl::from_config`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InternVl {
     shape: TileShape,
@@ -69,7 +69,7 @@ pub struct InternVl {
     backend: ResizeBackend,
 }
 
-/// One tile: what it is and how it is cut out.
+/// A tile: its kind, and the view that renders it.
 type Tile = (GroupKind, View);
 
 impl InternVl {
@@ -121,7 +121,7 @@ impl InternVl {
         Self::new(shape, limits, thumbnail, config.normalise, config.backend)
     }
 
-    /// Pixels `[tiles, 3, side, side]`, the thumbnail last, and layout of an image.
+    /// The pixels `[tiles, 3, side, side]`, thumbnail last, and the token layout of an image.
     pub fn process(&self, image: &RgbImage) -> Result<Processed, ParamError> {
         let layout = self.layout(image.size())?;
         let tiles = self.tiles(image.size())?;
@@ -132,8 +132,8 @@ impl InternVl {
         Ok(Processed { pixels: self.normalise.apply(&pictures), shape, layout })
     }
 
-    /// The layout of an image of this size, without touching pixels: tile after tile, each in
-    /// raster order.
+    /// The layout of an image of this size, without pixels: tile after tile, each in raster
+    /// order.
     pub fn layout(&self, image: Size) -> Result<VisualLayout, ParamError> {
         let image = image.non_empty();
         let side = self.shape.tokens_per_side() as usize;
@@ -171,7 +171,7 @@ impl InternVl {
     }
 }
 
-/// Tiles of the size of `whole`, row by row.
+/// The tiles of a grid, each as large as `whole`, row by row.
 fn cut(whole: View, grid: TileGrid) -> Vec<Tile> {
     let Size { width, height } = whole.size;
     let scaled = Size::new(width * grid.columns, height * grid.rows);

@@ -1,5 +1,5 @@
-//! LLaVA-NeXT: the whole image in one view, and a tiling of crops at the resolution that fits it
-//! best.
+//! LLaVA-NeXT (anyres): the whole image in a base view, and crops of it at the best-fitting resolution
+//! of a list.
 
 use super::packing::{NextPacking, Stitched, unpad_margins};
 use super::params::Tower;
@@ -11,14 +11,14 @@ use crate::processed::Processed;
 use crate::resample::Canvas;
 use crate::view::View;
 
-/// How a pinpoint's two numbers are read. The choice matters only to images that fit several
+/// The axis order of a pinpoint's two numbers. It matters only to images that fit several
 /// resolutions equally well, that is, those smaller than one crop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AnyresAxis {
-    /// Width, height: the original code and the paper.
+    /// Width, height: as in the original code and the paper.
     #[default]
     Original,
-    /// Height, width: the `-hf` processor.
+    /// Height, width: as in the `-hf` processor.
     Hf,
 }
 
@@ -31,7 +31,7 @@ impl AnyresAxis {
     }
 }
 
-/// The LLaVA-NeXT processor.
+/// The LLaVA-NeXT image processor, made by [`LlavaNext::new`] or [`LlavaNext::from_config`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlavaNext {
     tower: Tower,
@@ -48,7 +48,7 @@ struct Tiling {
 }
 
 impl LlavaNext {
-    /// A processor for `tower` that tiles images at one of `pinpoints`.
+    /// A processor for `tower` that tiles images at one of the resolutions in `pinpoints`.
     pub fn new(tower: Tower, pinpoints: &[[u32; 2]], axis: AnyresAxis) -> Result<Self, ParamError> {
         const NAME: &str = "image_grid_pinpoints";
         tower.check()?;
@@ -94,13 +94,13 @@ impl LlavaNext {
         Self::new(tower, pinpoints, axis)
     }
 
-    /// Pixels (base view, then crops row by row) and layout of an image.
+    /// The pixels (base view, then crops row by row) and the token layout of an image.
     pub fn process(&self, image: &RgbImage, packing: NextPacking) -> Processed {
         let layout = self.layout(image.size(), packing);
         self.tower.render(image, &self.views(image.size()), layout)
     }
 
-    /// The layout of an image of this size, without touching pixels.
+    /// The layout of an image of this size, without pixels.
     pub fn layout(&self, image: Size, packing: NextPacking) -> VisualLayout {
         let image = image.non_empty();
         let (patch_rows, patch_columns) = self.tower.grid();
@@ -137,7 +137,7 @@ impl LlavaNext {
         VisualLayout::trusted(image, groups, tokens)
     }
 
-    /// Rows and columns of crops at a resolution.
+    /// The rows and columns of crops at a resolution.
     fn crops(&self, best: Size) -> (usize, usize) {
         let Size { width, height } = self.tower.view;
         ((best.height / height) as usize, (best.width / width) as usize)

@@ -1,4 +1,4 @@
-//! The processors of the LLaVA family.
+//! The image processors of LLaVA-1.5 (one square view) and LLaVA-NeXT (a base view and crops).
 
 mod anyres;
 mod one;

@@ -1,4 +1,4 @@
-//! LLaVA-1.5: one square view of the image.
+//! LLaVA-1.5: one square view of the image, padded or cropped.
 
 use super::params::Tower;
 use crate::layout::{Group, GroupKind, VisualLayout};
@@ -9,7 +9,7 @@ use crate::processed::Processed;
 use crate::resample::Canvas;
 use crate::view::View;
 
-/// How an image of any aspect becomes the tower's square.
+/// How an image of any aspect ratio becomes the tower's square input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PadMode {
     /// Pad to a square with the tower's ground colour (the mean), then resize: nothing is cut off.
@@ -20,7 +20,7 @@ pub enum PadMode {
     ShortSideCrop,
 }
 
-/// The LLaVA-1.5 processor.
+/// The LLaVA-1.5 image processor, made by [`Llava::new`] or [`Llava::from_config`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Llava {
     tower: Tower,
@@ -55,12 +55,12 @@ impl Llava {
         Self::new(tower, resize, mode)
     }
 
-    /// Pixels and layout of an image.
+    /// The pixels `[1, 3, side, side]` and the token layout of an image.
     pub fn process(&self, image: &RgbImage) -> Processed {
         self.tower.render(image, &[self.view(image.size())], self.layout(image.size()))
     }
 
-    /// The layout of an image of this size, without touching pixels.
+    /// The layout of an image of this size, without pixels.
     pub fn layout(&self, image: Size) -> VisualLayout {
         let image = image.non_empty();
         let (rows, columns) = self.tower.grid();

@@ -1,8 +1,8 @@
-//! The order in which patches of several views become one sequence.
+//! Packing: the order in which the patches of several views become one token sequence.
 
 use crate::layout::Patch;
 
-/// How LLaVA-NeXT packs its crops behind the base view.
+/// How LLaVA-NeXT packs the tokens of its crops after those of the base view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum NextPacking {
     /// The crops' patches in raster order of the stitched grid: nothing removed, nothing inserted.
@@ -14,7 +14,7 @@ pub enum NextPacking {
     SpatialUnpad,
 }
 
-/// Crops laid edge to edge, each a group of its own; group 0 is the base view.
+/// Crops stitched edge to edge, each a group of its own; group 0 is the base view.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stitched {
     pub(super) crop_rows: usize,
@@ -24,17 +24,17 @@ pub(super) struct Stitched {
 }
 
 impl Stitched {
-    /// Rows of the stitched grid.
+    /// Rows of patches in the stitched grid.
     pub(super) fn rows(&self) -> usize {
         self.crop_rows * self.patch_rows
     }
 
-    /// Columns of the stitched grid.
+    /// Columns of patches in the stitched grid.
     pub(super) fn columns(&self) -> usize {
         self.crop_columns * self.patch_columns
     }
 
-    /// The patch at a place of the stitched grid.
+    /// The patch in a row and column of the stitched grid.
     pub(super) fn patch(&self, row: usize, column: usize) -> Patch {
         let crop = (row / self.patch_rows) * self.crop_columns + column / self.patch_columns;
         let local = (row % self.patch_rows) * self.patch_columns + column % self.patch_columns;
@@ -57,8 +57,8 @@ pub(super) fn unpad_margins(width: u32, height: u32, stitched: &Stitched) -> (us
     }
 }
 
-/// Half of what is left of `total` beside `used`, which counts as whole when rounding error alone
-/// keeps it (to seven decimals) below a whole number.
+/// Half of `total - used`, where `used` counts as the next whole number if it is below it only by
+/// rounding error (to seven decimals).
 fn margin(total: f64, used: f64) -> usize {
     /// Half a unit of the seventh decimal.
     const ALMOST_WHOLE: f64 = 1.0 - 0.5e-7;

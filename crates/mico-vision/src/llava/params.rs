@@ -1,4 +1,4 @@
-//! What both LLaVA processors need to know, checked once.
+//! The input parameters both LLaVA processors share, checked once.
 
 use crate::layout::VisualLayout;
 use crate::normalise::Normalise;
@@ -9,23 +9,23 @@ use crate::processed::Processed;
 use crate::resample::ResizeBackend;
 use crate::view::View;
 
-/// What a vision tower expects of its input.
+/// The input a vision tower expects.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Tower {
-    /// Size of a view.
+    /// Size of a view, the tower's input, in pixels.
     pub view: Size,
-    /// Side of a patch in pixels.
+    /// Side of a patch, in pixels.
     pub patch: u32,
-    /// Colour of padding.
+    /// Colour of padding, in RGB.
     pub ground: [u8; 3],
-    /// Bytes to numbers.
+    /// How bytes are rescaled and normalised to the tower's input values.
     pub normalise: Normalise,
-    /// Whose resampling to reproduce.
+    /// Which library's resampling to reproduce.
     pub backend: ResizeBackend,
 }
 
 impl Tower {
-    /// Checks every value.
+    /// Refuses parameters no tower can have, naming the one at fault.
     pub fn check(&self) -> Result<(), ParamError> {
         let Size { width, height } = self.view;
         for (parameter, side) in [("view width", width), ("view height", height)] {
@@ -78,7 +78,7 @@ impl Tower {
         }
     }
 
-    /// Rows and columns of a view's patch grid; what is left of a patch at the border is not seen.
+    /// Rows and columns of a view's patch grid; an incomplete patch at the border is not seen.
     pub fn grid(&self) -> (usize, usize) {
         ((self.view.height / self.patch) as usize, (self.view.width / self.patch) as usize)
     }

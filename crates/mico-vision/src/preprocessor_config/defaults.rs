@@ -1,4 +1,4 @@
-//! Each family's preprocessing when no file says.
+//! The preprocessing of each model family when a checkpoint has no configuration file.
 
 use super::{DEFAULT_SIDE, PixelArea, PreprocessorConfig, Resize, TileCount};
 use crate::normalise::{Normalise, Statistics};
@@ -29,7 +29,7 @@ impl PreprocessorConfig {
         }
     }
 
-    /// Preprocessing that states nothing but how bytes become numbers.
+    /// Preprocessing that states nothing but the normalisation.
     pub fn normalised(normalise: Normalise) -> Self {
         Self { normalise, ..Self::clip(DEFAULT_SIDE) }
     }

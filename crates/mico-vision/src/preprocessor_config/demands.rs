@@ -1,11 +1,11 @@
-//! What towers of one input size demand of a configuration.
+//! Checks of a configuration for towers with a fixed input size.
 
 use super::{PreprocessorConfig, Resize};
 use crate::param::ParamError;
 use crate::pixels::Size;
 
 impl PreprocessorConfig {
-    /// Refuses a configuration that resizes nothing, or to a size of the image's own.
+    /// Refuses a configuration without resizing, or with a size that depends on the image.
     pub(crate) fn one_input_size(&self) -> Result<(), ParamError> {
         if !self.do_resize {
             let accepted = "true (the tower has one input size)";

@@ -1,22 +1,22 @@
-//! Single values of a preprocessor configuration, each error naming its field.
+//! Parsing of single configuration values, with errors that name their field.
 
 use serde_json::{Map, Value};
 
 use super::{ConfigError, PixelArea, Resize};
 use crate::pixels::Size;
 
-/// Characters of a value shown in an error.
+/// Characters of a value shown in an error message.
 const SHOWN_CHARACTERS: usize = 60;
-/// Largest side or pinpoint a file may name.
+/// The largest side or pinpoint a file may state, in pixels.
 const MAX_NAMED_SIDE: u64 = 1 << 16;
-/// Most resolutions a file may list.
+/// The largest number of resolutions a file may list.
 const MAX_PINPOINTS: usize = 4096;
 
-/// How a size may be written.
+/// The accepted notations of a size, for error messages.
 const SIZE_FORMS: &str =
     "a side from 1 to 65536, {\"shortest_edge\"} or {\"height\", \"width\"} of such sides";
 
-/// A value as one short line.
+/// A value as one line of at most [`SHOWN_CHARACTERS`], for error messages.
 pub(super) fn show(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_CHARACTERS) {
@@ -38,7 +38,7 @@ pub(super) fn positive_number(field: &str, value: &Value) -> Result<f64, ConfigE
     number.ok_or_else(|| wrong(field, value, "a number above 0"))
 }
 
-/// Three numbers, or one for all channels.
+/// Three numbers, one per channel, or one number for all channels.
 pub(super) fn triple(field: &str, value: &Value) -> Result<[f64; 3], ConfigError> {
     let numbers = match value {
         Value::Array(list) => list.iter().map(Value::as_f64).collect::<Option<Vec<f64>>>(),
@@ -54,19 +54,19 @@ fn side(value: &Value) -> Option<u32> {
     u32::try_from(side).ok()
 }
 
-/// `{"height", "width"}` and nothing else.
+/// A size from `{"height", "width"}` and no other key.
 fn height_and_width(object: &Map<String, Value>) -> Option<Size> {
     let size = Size::new(side(object.get("width")?)?, side(object.get("height")?)?);
     (object.len() == 2).then_some(size)
 }
 
-/// A count of anything.
+/// A whole number above 0.
 pub(super) fn count(field: &str, value: &Value) -> Result<u64, ConfigError> {
     let found = value.as_u64().filter(|count| *count > 0);
     found.ok_or_else(|| wrong(field, value, "a whole number above 0"))
 }
 
-/// A count of pixels along a side and the like.
+/// A whole number from 1 to 65536, such as a side in pixels.
 pub(super) fn small_count(field: &str, value: &Value) -> Result<u32, ConfigError> {
     side(value).ok_or_else(|| wrong(field, value, "a whole number from 1 to 65536"))
 }

@@ -1,7 +1,7 @@
-//! The processor of the Qwen vision models: an image at its own resolution, in patches.
+//! The image processor of the Qwen-VL models: an image at its native resolution, as a list of patches.
 //!
 //! An image is resized to the nearest size whose sides are whole numbers of merged patches and
-//! whose area lies within limits. There is no usual size: whoever processes an image states the
+//! whose area lies within limits. There is no universal default: the caller states the
 //! limits.
 
 mod resize;
@@ -19,34 +19,34 @@ use crate::processed::Processed;
 use crate::resample::{Canvas, ResizeBackend};
 use crate::view::View;
 
-/// Largest side of a patch, and most patches that a merge joins along a side.
+/// The largest side of a patch in pixels, and the most patches merged along a side.
 const MAX_PATCH: u32 = 256;
 const MAX_MERGE: u32 = 16;
 
-/// What the vision tower expects of its patches.
+/// The patches the vision tower expects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatchShape {
-    /// Side of a patch in pixels.
+    /// Side of a patch, in pixels.
     pub patch: u32,
-    /// Patches that a visual token joins along each side.
+    /// Patches per side that are merged into one visual token.
     pub merge: u32,
-    /// Frames of a patch; a still image is repeated.
+    /// Frames per patch (temporal patch size); a still image is repeated.
     pub frames: u32,
 }
 
 impl PatchShape {
-    /// Side of a visual token in pixels.
+    /// Side of a visual token, in pixels.
     pub fn factor(&self) -> u32 {
         self.patch * self.merge
     }
 
-    /// Numbers of one patch.
+    /// The number of values of one patch: channels x frames x side x side.
     pub fn values(&self) -> usize {
         CHANNELS * self.frames as usize * (self.patch * self.patch) as usize
     }
 }
 
-/// The processor.
+/// The Qwen-VL image processor, made by [`QwenVl::new`] or [`QwenVl::from_config`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct QwenVl {
     shape: PatchShape,
@@ -101,8 +101,8 @@ impl QwenVl {
         Self::new(shape, limits, config.normalise, config.backend)
     }
 
-    /// Pixels and layout of an image. Patches are in the order of their visual tokens, row by row,
-    /// and inside a visual token row by row again; a patch is `[3, frames, side, side]`.
+    /// The pixels and token layout of an image. Patches are in the order of their visual tokens, row by
+    /// row, and inside a visual token row by row again; a patch is `[3, frames, side, side]`.
     pub fn process(&self, image: &RgbImage) -> Result<Processed, ParamError> {
         let layout = self.layout(image.size())?;
         let view = self.view(image.size())?;
@@ -113,7 +113,7 @@ impl QwenVl {
         Ok(Processed { pixels, shape: vec![patches, self.shape.values()], layout })
     }
 
-    /// The layout of an image of this size, without touching pixels.
+    /// The layout of an image of this size, without pixels.
     pub fn layout(&self, image: Size) -> Result<VisualLayout, ParamError> {
         let image = image.non_empty();
         let view = self.view(image)?;
@@ -137,7 +137,7 @@ impl QwenVl {
         Ok(View::whole(Canvas::bare(image), size))
     }
 
-    /// `3 x height x width` numbers rearranged into patches.
+    /// Rearranges values `[3, height, width]` into patches.
     fn patches(&self, planes: &[f32], size: Size) -> Vec<f32> {
         let PatchShape { patch, merge, frames } = self.shape;
         let (side, merge, frames) = (patch as usize, merge as usize, frames as usize);

@@ -1,28 +1,28 @@
-//! The size an image gets: sides that are multiples of a factor, the area within limits.
+//! Smart resize: the size an image gets, with sides multiples of a factor and the area within limits.
 
 use crate::param::ParamError;
 use crate::pixels::Size;
 
-/// The longest side may be this many times the shortest.
+/// The largest accepted ratio of the long side to the short one.
 pub const MAX_ASPECT: u32 = 200;
-/// Side of a visual token of Qwen2.5-VL, in whose terms its published limits are stated.
+/// Area of a Qwen2.5-VL visual token in pixels, in which its published limits are stated.
 const TOKEN: u64 = 28 * 28;
 
-/// Fewest and most pixels of a resized image.
+/// The range of a resized image's area, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PixelLimits {
-    /// Fewest.
+    /// The smallest area, in pixels.
     pub min: u64,
-    /// Most.
+    /// The largest area, in pixels.
     pub max: u64,
 }
 
 impl PixelLimits {
-    /// What the Qwen2.5-VL processor does when no file says otherwise.
+    /// The Qwen2.5-VL processor's defaults when no file states limits.
     pub const QWEN2_5_PROCESSOR: Self = Self { min: 4 * TOKEN, max: 1280 * TOKEN };
-    /// What the paper's evaluation of Qwen2.5-VL sets.
+    /// The limits used in the paper's evaluation of Qwen2.5-VL.
     pub const QWEN2_5_PAPER: Self = Self { min: 1280 * TOKEN, max: 16_384 * TOKEN };
-    /// What the published Qwen3-VL checkpoints say.
+    /// The limits in the published Qwen3-VL checkpoints.
     pub const QWEN3_PROCESSOR: Self = Self { min: 1 << 16, max: 1 << 24 };
 
     /// Refuses limits that no image can meet.

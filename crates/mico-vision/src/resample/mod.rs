@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use crate::pixels::{CHANNELS, RgbImage, Size};
 use weights::{Axis, AxisPlan};
 
-/// Whose resampling to reproduce to the bit.
+/// Which library's resampling to reproduce bit by bit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum ResizeBackend {
     /// Pillow up to version 11: weights with 22 fractional bits.
@@ -30,21 +30,21 @@ pub enum ResizeBackend {
     Torch,
 }
 
-/// A one-coloured ground with the image on it.
+/// A single-coloured background with the image on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Canvas {
-    /// The whole ground.
+    /// Size of the whole background, in pixels.
     pub size: Size,
-    /// Where the image's left border lies.
+    /// Column of the image's left border on the background.
     pub left: u32,
-    /// Where the image's top border lies.
+    /// Row of the image's top border on the background.
     pub top: u32,
-    /// Colour of the ground.
+    /// Colour of the background, in RGB.
     pub fill: [u8; 3],
 }
 
 impl Canvas {
-    /// The image itself, without margins.
+    /// The image without margins: a background of its own size.
     pub const fn bare(size: Size) -> Self {
         Self { size, left: 0, top: 0, fill: [0; 3] }
     }
@@ -58,17 +58,17 @@ impl Canvas {
     }
 }
 
-/// The part of a resized canvas that is wanted: columns and rows of the result.
+/// The part of a resized canvas that is computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Window {
-    /// Columns of the result.
+    /// Columns of the resized canvas, end exclusive.
     pub columns: Range<u32>,
-    /// Rows of the result.
+    /// Rows of the resized canvas, end exclusive.
     pub rows: Range<u32>,
 }
 
 impl Window {
-    /// Everything.
+    /// The whole of a resized canvas of this size.
     pub const fn all(size: Size) -> Self {
         Self { columns: 0..size.width, rows: 0..size.height }
     }
@@ -91,8 +91,8 @@ pub fn resize(image: &RgbImage, target: Size, backend: ResizeBackend) -> RgbImag
     resize_window(image, &Canvas::bare(image.size()), target, &Window::all(target), backend)
 }
 
-/// The `window` of what the `canvas` with `image` on it looks like resized to `target`. A window
-/// that leaves the target, or is empty, is cut back to at least one pixel inside it.
+/// The `window` of the `canvas` with `image` on it, resized to `target`. A window that leaves the
+/// target, or is empty, is clipped to at least one pixel inside it.
 pub fn resize_window(
     image: &RgbImage,
     canvas: &Canvas,
@@ -132,7 +132,7 @@ fn inside(window: &Range<u32>, target: u32) -> Range<u32> {
     start..window.end.clamp(start + 1, target.max(start + 1))
 }
 
-/// The horizontal pass over the image rows `needed`.
+/// The horizontal pass over the image rows in `needed`.
 fn horizontal(image: &RgbImage, axis: &Axis, fill: [u8; 3], needed: Range<usize>) -> Vec<u8> {
     let mut out = vec![0; needed.len() * axis.len() * CHANNELS];
     let rounding = axis.rounding();
@@ -152,7 +152,7 @@ fn horizontal(image: &RgbImage, axis: &Axis, fill: [u8; 3], needed: Range<usize>
     out
 }
 
-/// What the horizontal pass makes of a row that shows nothing but the ground.
+/// The horizontal pass over a row that holds only background.
 fn margin_row(axis: &Axis, fill: [u8; 3]) -> Vec<u8> {
     let total = |taps: weights::Taps<'_>| taps.outside + taps.weights.iter().sum::<i32>();
     axis.taps()
@@ -163,7 +163,7 @@ fn margin_row(axis: &Axis, fill: [u8; 3]) -> Vec<u8> {
         .collect()
 }
 
-/// The vertical pass: `rows` holds the intermediate rows from image row `first` on.
+/// The vertical pass; `rows` holds the intermediate rows from image row `first` on.
 fn vertical(rows: &[u8], axis: &Axis, margin: &[u8], first: usize) -> Vec<u8> {
     let stride = margin.len();
     let mut out = vec![0; axis.len() * stride];

@@ -1,34 +1,34 @@
-//! The integer weights of one axis.
+//! The integer filter weights of one axis of a resize.
 
 use std::ops::Range;
 
 use super::ResizeBackend;
 
-/// Half width of the bicubic kernel.
+/// Half width of the bicubic kernel, in source pixels at scale 1.
 const SUPPORT: f64 = 2.0;
-/// The kernel's parameter.
+/// The cubic convolution parameter `a`; Pillow and torch's antialiased resize share it.
 const A: f64 = -0.5;
 /// Fractional bits of Pillow's weights: 32 less 8 for the pixel and 2 for overshoot and sign.
 const PILLOW_BITS: u32 = 22;
 /// torch keeps the largest weight below 2^15 so that weights fit 16 bits.
 const TORCH_WEIGHT_BITS: u32 = 15;
 
-/// One axis of a resize.
+/// One axis of a resize, with all lengths in pixels.
 #[derive(Debug, Clone)]
 pub(super) struct AxisPlan {
-    /// Length of the canvas.
+    /// Length of the canvas, before resizing.
     pub(super) length: u32,
-    /// Where the image begins on it.
+    /// Offset of the image on the canvas.
     pub(super) margin: u32,
-    /// Length of the image.
+    /// Length of the image on the canvas.
     pub(super) image: u32,
-    /// Length of the result.
+    /// Length of the resized canvas.
     pub(super) target: u32,
-    /// The part of the result that is wanted.
+    /// The part of the resized canvas that is computed.
     pub(super) window: Range<u32>,
 }
 
-/// Which pixels make one pixel of the result.
+/// The source pixels that contribute to one pixel of the result.
 #[derive(Debug, Clone, Copy)]
 struct Span {
     start: usize,
@@ -37,18 +37,18 @@ struct Span {
     outside: i32,
 }
 
-/// The weights that make one pixel of the result.
+/// The filter weights of one pixel of the result.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taps<'a> {
-    /// First image pixel.
+    /// Index of the first image pixel with a weight.
     pub(super) start: usize,
-    /// Weights of the image pixels from there on.
+    /// Fixed-point weights of the image pixels from there on.
     pub(super) weights: &'a [i32],
-    /// Sum of the weights that fall on the ground beside the image.
+    /// Sum of the weights that fall on the background beside the image.
     pub(super) outside: i32,
 }
 
-/// All weights of an axis.
+/// The filter weights of every pixel along an axis.
 #[derive(Debug)]
 pub(super) struct Axis {
     spans: Vec<Span>,
@@ -92,7 +92,7 @@ impl Axis {
         self.spans.push(Span { start, first, len: self.weights.len() - first, outside });
     }
 
-    /// Pixels of the result.
+    /// The number of pixels of the result along the axis.
     pub(super) fn len(&self) -> usize {
         self.spans.len()
     }
@@ -108,25 +108,25 @@ impl Axis {
         (0..self.len()).map(|i| self.tap(i))
     }
 
-    /// The image pixels that have any weight.
+    /// The range of image pixels that have a weight anywhere.
     pub(super) fn reach(&self) -> Range<usize> {
         let used = || self.spans.iter().filter(|span| span.len > 0);
         let start = used().map(|span| span.start).min().unwrap_or(0);
         start..used().map(|span| span.start + span.len).max().unwrap_or(0)
     }
 
-    /// What a sum starts from so that the final shift rounds.
+    /// Half a unit in fixed point: where a sum starts, so that the final shift rounds.
     pub(super) fn rounding(&self) -> i32 {
         1 << (self.bits - 1)
     }
 
-    /// A finished sum as a pixel.
+    /// Converts a fixed-point sum to a pixel, clamped to 0 to 255.
     pub(super) fn to_u8(&self, sum: i32) -> u8 {
         (sum >> self.bits).clamp(0, 255) as u8
     }
 }
 
-/// The bicubic kernel stretched over an axis.
+/// The bicubic kernel scaled to an axis (antialiasing when it shrinks).
 struct Kernel {
     length: u32,
     target: u32,
@@ -142,8 +142,8 @@ impl Kernel {
         Self { length, target, scale, support: SUPPORT * stretch, shrink: 1.0 / stretch }
     }
 
-    /// Writes the weights of the result's pixel `i`, which sum to one, and returns where they
-    /// begin.
+    /// Writes the weights of the result's pixel `i`, which sum to one, and returns the index of the
+    /// first.
     fn taps(&self, i: u32, taps: &mut Vec<f64>) -> u32 {
         taps.clear();
         if self.length == self.target {

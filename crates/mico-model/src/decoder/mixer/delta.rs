@@ -1,4 +1,4 @@
-//! Linear attention by the gated delta rule.
+//! Linear attention by the gated delta rule (Gated DeltaNet).
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use crate::linear::Linear;
 use crate::ops::{DeltaRule, DeltaShape, GatedNorm, Projected, with_slices};
 use crate::weights::{Builder, LinearShape};
 
-/// Projections around the rule, and the norm of its output.
+/// The projections around the rule, and the norm of its output.
 ///
 /// The rule itself and its state are on the CPU in f32, whatever the device of the projections.
 #[derive(Debug)]
 pub(in crate::decoder) struct GatedDelta {
     block: usize,
-    /// Queries, keys and values before the convolution.
+    /// Projection to queries, keys and values, before the convolution.
     mixed: Linear,
-    /// The gate of the output.
+    /// Projection to the gate of the output.
     gate: Linear,
     write: Linear,
     forget: Linear,
@@ -51,8 +51,8 @@ impl GatedDelta {
         let mixed = matrix("in_proj_qkv", width, shape.channels())?;
         let gate = matrix("in_proj_z", width, values)?;
         let output = matrix("out_proj", values, width)?;
-        // Never quantised: a row per head is small, and what a head forgets multiplies up over
-        // the whole sequence.
+        // Never quantised: one row per head is small, and errors of the decay accumulate over the whole
+        // sequence.
         let mut exact = |inner: &str| {
             let inner = name(&format!("{inner}.weight"));
             let weight = b.stored(Part::Decoder, &inner, &[shape.value_heads, width])?;
@@ -92,7 +92,7 @@ impl GatedDelta {
         self.rows(x, &x.narrow(0, x.dim(0)? - 1, 1)?, caches)
     }
 
-    /// Runs the tokens `x` and gives the outputs of the last of them, those in `wanted`.
+    /// Runs the tokens `x` and returns the outputs of the last ones, as many as `wanted` has rows.
     fn rows(&self, x: &Tensor, wanted: &Tensor, caches: &mut Caches) -> Result<Tensor> {
         let (mixed, write, forget) =
             (self.mixed.forward(x)?, self.write.forward(x)?, self.forget.forward(x)?);
@@ -110,7 +110,7 @@ impl GatedDelta {
         self.output.forward(&gated)
     }
 
-    /// The state before the first token.
+    /// The recurrent state before the first token: all zeros.
     fn blank(&self) -> RecurrentState {
         let shape = self.rule.shape;
         RecurrentState {

@@ -1,4 +1,4 @@
-//! Softmax attention over the block's keys and values.
+//! Softmax attention over the block's KV cache.
 
 use candle_core::Tensor;
 
@@ -15,7 +15,7 @@ use crate::ops;
 use crate::rope::Positions;
 use crate::weights::{Builder, LinearShape};
 
-/// Projections, optional norms per head and an optional gate on the output.
+/// The attention projections, with optional norms per head and an optional output gate.
 #[derive(Debug)]
 pub(in crate::decoder) struct FullAttention {
     block: usize,
@@ -27,7 +27,7 @@ pub(in crate::decoder) struct FullAttention {
     output: Linear,
     q_norm: Option<RmsNorm>,
     k_norm: Option<RmsNorm>,
-    /// Whether `q` gives a query and a gate for each head, one after the other.
+    /// Whether `q` projects to a query and a gate for each head, one after the other.
     gated: bool,
 }
 
@@ -71,7 +71,7 @@ impl FullAttention {
         Ok((out, Tapped { q, k }))
     }
 
-    /// Queries of some rows and keys of all as the block's attention would use them, or unrotated;
+    /// Queries of some rows and keys of all, as the block's attention would use them or without `RoPE`;
     /// nothing enters the cache.
     pub(super) fn peek(&self, tokens: Mixed<'_>, rows: &[u32], rotary: bool) -> Result<Tapped> {
         let Mixed { x, positions } = tokens;
@@ -93,13 +93,13 @@ impl FullAttention {
         self.finish(&AttentionInput { q: &q, k: &k, v: &v, causal: true }, gate.as_ref())
     }
 
-    /// Queries `[heads, n, d]`, and the gates of the output `[n, heads * d]` if it has any.
+    /// Rotated queries `[heads, n, d]`, and the output gates `[n, heads * d]` if the model has them.
     fn queries(&self, x: &Tensor, positions: &Positions) -> Result<(Tensor, Option<Tensor>)> {
         let (q, gate) = self.projected_queries(x)?;
         Ok((ops::rotate_heads(&q, self.heads, positions.cos(), positions.sin())?, gate))
     }
 
-    /// Queries `[n, heads * d]` before they are rotated, and gates.
+    /// Queries `[n, heads * d]` before `RoPE`, and the output gates.
     fn projected_queries(&self, x: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
         let projected = self.q.forward(x)?;
         let (q, gate) = if self.gated {
@@ -114,18 +114,18 @@ impl FullAttention {
         Ok((per_head_norm(q, self.heads, self.q_norm.as_ref())?, gate))
     }
 
-    /// Keys `[kv_heads, n, d]`.
+    /// Rotated keys `[kv_heads, n, d]`.
     fn keys(&self, x: &Tensor, positions: &Positions) -> Result<Tensor> {
         let k = self.projected_keys(x)?;
         Ok(ops::rotate_heads(&k, self.kv_heads, positions.cos(), positions.sin())?)
     }
 
-    /// Keys `[n, kv_heads * d]` before they are rotated.
+    /// Keys `[n, kv_heads * d]` before `RoPE`.
     fn projected_keys(&self, x: &Tensor) -> Result<Tensor> {
         per_head_norm(self.k.forward(x)?, self.kv_heads, self.k_norm.as_ref())
     }
 
-    /// Appends the tokens' keys and values to the cache and returns all of them.
+    /// Appends the tokens' keys and values to the KV cache and returns all of them.
     fn remember(
         &self,
         x: &Tensor,
@@ -147,7 +147,7 @@ impl FullAttention {
     }
 }
 
-/// Normalises each head of each row when the model has such a norm.
+/// Normalises each head of each row, if the model has such a norm.
 fn per_head_norm(x: Tensor, heads: usize, norm: Option<&RmsNorm>) -> Result<Tensor> {
     let Some(norm) = norm else { return Ok(x) };
     let (rows, width) = x.dims2()?;

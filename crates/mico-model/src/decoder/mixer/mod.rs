@@ -1,4 +1,4 @@
-//! How a block mixes tokens: softmax attention over keys and values, or a recurrent state.
+//! Token mixers of decoder blocks: softmax attention over a KV cache, or linear attention with a state.
 
 mod delta;
 mod full;
@@ -19,7 +19,7 @@ pub(super) struct Tapped {
     pub(super) k: Tensor,
 }
 
-/// The tokens a mixer works on.
+/// The input of a token mixer.
 #[derive(Clone, Copy)]
 pub(super) struct Mixed<'a> {
     /// The block's normalised input, `[n, d]`.
@@ -27,7 +27,7 @@ pub(super) struct Mixed<'a> {
     pub(super) positions: &'a Positions,
 }
 
-/// The mixer of a block. Whatever the kind, every token it is given enters the block's cache.
+/// The token mixer of a block. Every token it is given enters the block's cache.
 #[derive(Debug)]
 pub(super) enum Mixer {
     Full(Box<FullAttention>),
@@ -44,7 +44,7 @@ impl Mixer {
         }
     }
 
-    /// Bytes of the matrices.
+    /// Bytes of the mixer's matrices.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::Full(mixer) => mixer.bytes(),
@@ -52,7 +52,7 @@ impl Mixer {
         }
     }
 
-    /// What is added to the residual stream, `[n, d]`, and the queries and keys if there are any.
+    /// The output to be added to the residual stream, `[n, d]`; for attention also its queries and keys.
     pub(super) fn forward(
         &self,
         tokens: Mixed<'_>,
@@ -64,7 +64,7 @@ impl Mixer {
         }
     }
 
-    /// Queries and keys as [`Self::forward`] would use them; nothing for a mixer without attention.
+    /// Queries and keys as [`Self::forward`] would use them; `None` for a mixer without attention.
     pub(super) fn peek(
         &self,
         tokens: Mixed<'_>,
@@ -77,7 +77,7 @@ impl Mixer {
         }
     }
 
-    /// [`Self::forward`] for the last token alone, `[1, d]`.
+    /// [`Self::forward`] for the last token alone, `[1, d]`; all tokens enter the cache.
     pub(super) fn forward_last(&self, tokens: Mixed<'_>, caches: &mut Caches) -> Result<Tensor> {
         match self {
             Self::Full(mixer) => mixer.forward_last(tokens, caches),

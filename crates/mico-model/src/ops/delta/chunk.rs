@@ -1,4 +1,4 @@
-//! The rule for a run of tokens, chunk by chunk.
+//! The gated delta rule for a run of tokens in chunks, which turns the recurrence into matrix products.
 //!
 //! Within a chunk let `D[i][j]` be the product of `keep` over the tokens after `j` up to `i`, and
 //! `P[i]` that over all tokens up to `i`. Unrolling the recurrence from the memory `S` at the chunk's
@@ -19,10 +19,10 @@ use crate::ops::{PANEL, PanelShape, Rows, product};
 
 /// Tokens per chunk. Longer chunks read the memory less often but solve larger systems.
 const CHUNK: usize = 64;
-/// Corrections solved together once those before them are known.
+/// Corrections solved together once those before them are known (block forward substitution).
 const SOLVED_TOGETHER: usize = 16;
 
-/// Updates the memory of the key head's value heads and writes their outputs,
+/// Updates the states of the key head's value heads and writes their outputs,
 /// `[group, tokens, value_dim]`.
 pub(super) fn run(head: &KeyHead, tokens: usize, memory: &mut [f32], out: &mut [f32]) {
     let shape = head.rule.shape;
@@ -40,34 +40,34 @@ pub(super) fn run(head: &KeyHead, tokens: usize, memory: &mut [f32], out: &mut [
     }
 }
 
-/// One chunk of a key head and, one after the other, its value heads.
+/// Buffers for one chunk of a key head, reused by its value heads one after another.
 struct Chunk {
     shape: DeltaShape,
-    /// Tokens in it.
+    /// The number of tokens in the chunk, at most [`CHUNK`].
     len: usize,
     /// Keys, then queries, `[2 len, key_dim]`.
     keys_queries: Vec<f32>,
     /// Keys transposed, `[key_dim, CHUNK]`, zeros after the last token.
     transposed: Vec<f32>,
-    /// Their products with every key, `[2 len, CHUNK]`.
+    /// Products of keys and queries with every key, `[2 len, CHUNK]`.
     scores: Vec<f32>,
-    /// `[len, group * value_dim]`
+    /// Values of all value heads of the group, `[len, group * value_dim]`.
     values: Vec<f32>,
-    /// The gates of a value head.
+    /// The gates of the current value head, one pair per token.
     gates: Vec<Gates>,
-    /// What is left of the memory at each token.
+    /// `P[i]`: the decay of the initial state up to each token.
     since_start: Vec<f32>,
-    /// What is left of each token at the end.
+    /// `D[last][j]`: the decay of each token's contribution up to the end of the chunk.
     until_end: Vec<f32>,
-    /// What each correction owes to those before, `[len, CHUNK]` below the diagonal.
+    /// Coefficients of earlier corrections in each one, `[len, CHUNK]` below the diagonal.
     owed: Vec<f32>,
-    /// How much each output takes of each correction, `[len, CHUNK]`.
+    /// Coefficients of the corrections in each output, `[len, CHUNK]`.
     taken: Vec<f32>,
-    /// What the memory holds under keys and queries, `[2 len, value_dim]`.
+    /// The initial state read by keys and queries, `[2 len, value_dim]`.
     recalled: Vec<f32>,
-    /// The corrections, `[len, value_dim]`.
+    /// The corrections `d`, `[len, value_dim]`.
     corrections: Vec<f32>,
-    /// `[max(key_dim, len), value_dim]`
+    /// Scratch for updates of corrections and of the state, `[max(key_dim, len), value_dim]`.
     update: Vec<f32>,
 }
 
@@ -93,7 +93,7 @@ impl Chunk {
         }
     }
 
-    /// Takes in `len` tokens from `start` on.
+    /// Loads keys, queries and values of `len` tokens from `start` on.
     fn load(&mut self, head: &KeyHead, start: usize, len: usize) {
         let key_dim = self.shape.key_dim;
         self.len = len;
@@ -114,7 +114,7 @@ impl Chunk {
         product(rows, columns, &mut self.scores, CHUNK, shape);
     }
 
-    /// The gates of a value head, and the scores as they count under them.
+    /// Computes the gates of a value head, and the scores weighted by their decay.
     fn weigh(&mut self, head: &KeyHead, member: usize, start: usize) {
         let len = self.len;
         self.gates.clear();
@@ -127,7 +127,7 @@ impl Chunk {
             let decay = &mut self.until_end[..=i];
             for d in &mut decay[..i] {
                 let next = *d * gates.keep;
-                // Numbers below the normal ones are slow and count for nothing.
+                // Subnormal numbers are slow and contribute nothing.
                 *d = if next < f32::MIN_POSITIVE { 0.0 } else { next };
             }
             decay[i] = 1.0;
@@ -143,7 +143,7 @@ impl Chunk {
         }
     }
 
-    /// The corrections of a value head.
+    /// Solves for the corrections of a value head.
     fn solve(&mut self, member: usize, memory: &[f32]) {
         let (len, key_dim, dim) = (self.len, self.shape.key_dim, self.shape.value_dim);
         let rows = Rows { data: &self.keys_queries, stride: key_dim };
@@ -168,7 +168,7 @@ impl Chunk {
         }
     }
 
-    /// Takes off the corrections `rows` what they owe to those of `known`.
+    /// Subtracts the contributions of the corrections `known` from the corrections `rows`.
     fn subtract(&mut self, rows: std::ops::Range<usize>, known: std::ops::Range<usize>) {
         let dim = self.shape.value_dim;
         if known.is_empty() {
@@ -184,7 +184,7 @@ impl Chunk {
         }
     }
 
-    /// The outputs of a value head.
+    /// Computes the outputs of a value head.
     fn read(&mut self, out: &mut [f32]) {
         let (len, dim) = (self.len, self.shape.value_dim);
         let taken = Rows { data: &self.taken, stride: CHUNK };
@@ -200,8 +200,8 @@ impl Chunk {
         }
     }
 
-    /// The memory of a value head after the chunk. Weighs the corrections for it, which are not
-    /// needed any more.
+    /// Updates the state of a value head to the end of the chunk. Overwrites the corrections, which are
+    /// no longer needed.
     fn write(&mut self, memory: &mut [f32]) {
         let (len, key_dim, dim) = (self.len, self.shape.key_dim, self.shape.value_dim);
         for (row, left) in self.corrections.chunks_exact_mut(dim).zip(&self.until_end[..len]) {

@@ -1,21 +1,21 @@
-//! What one key head and its value heads read of the tokens: convolved queries, keys and values,
-//! and the gates.
+//! The inputs of one key head and its value heads: convolved queries, keys and values, and the
+//! gates.
 
 use std::ops::Range;
 
 use super::super::vector::{dot, exp, sigmoid};
 use super::{DeltaRule, Projected};
 
-/// Added to the squared length of a query or key before its root is divided by.
+/// Epsilon added to the squared norm of a query or key before the square root.
 const LENGTH_EPS: f32 = 1e-6;
-/// Above this, softplus is its argument to the last bit.
+/// Above this, softplus equals its argument in f32.
 const SOFTPLUS_LINEAR: f32 = 20.0;
 
-/// A key head of a run.
+/// A key head, with the inputs of the run it works on.
 pub(super) struct KeyHead<'a> {
     pub(super) rule: &'a DeltaRule,
     pub(super) input: Projected<'a>,
-    /// Inputs before the run.
+    /// The convolution's inputs before the run, `[kernel - 1, channels]`.
     pub(super) window: &'a [f32],
     pub(super) index: usize,
 }
@@ -23,14 +23,14 @@ pub(super) struct KeyHead<'a> {
 /// The gates of one value head at one token.
 #[derive(Clone, Copy)]
 pub(super) struct Gates {
-    /// What is kept of the memory.
+    /// The factor by which the state decays, in `[0, 1]`.
     pub(super) keep: f32,
-    /// How much of the correction is written.
+    /// The share of the correction that is written, in `[0, 1]`.
     pub(super) write: f32,
 }
 
 impl KeyHead<'_> {
-    /// Queries from token `start` on, as many as fit, `[m, key_dim]`.
+    /// Queries from token `start` on, as many as `out` holds, `[m, key_dim]`.
     pub(super) fn queries(&self, start: usize, out: &mut [f32]) {
         let dim = self.rule.shape.key_dim;
         let at = self.index * dim;
@@ -38,7 +38,7 @@ impl KeyHead<'_> {
         normalise(out, dim, (dim as f32).powf(-0.5));
     }
 
-    /// Keys from token `start` on, `[m, key_dim]`.
+    /// Keys from token `start` on, as many as `out` holds, `[m, key_dim]`.
     pub(super) fn keys(&self, start: usize, out: &mut [f32]) {
         let shape = self.rule.shape;
         let at = (shape.key_heads + self.index) * shape.key_dim;
@@ -54,7 +54,7 @@ impl KeyHead<'_> {
         self.convolve(at..at + width, start, out);
     }
 
-    /// Gates of the `member`-th value head of this key head.
+    /// The gates of the `member`-th value head of this key head at a token.
     pub(super) fn gates(&self, member: usize, token: usize) -> Gates {
         let shape = self.rule.shape;
         let head = self.index * shape.group() + member;
@@ -63,7 +63,7 @@ impl KeyHead<'_> {
         Gates { keep: exp(-forget), write: sigmoid(self.input.write[at]) }
     }
 
-    /// Some channels after convolution and `SiLU`.
+    /// The channels `columns` after convolution and `SiLU`.
     fn convolve(&self, columns: Range<usize>, start: usize, out: &mut [f32]) {
         let channels = self.rule.shape.channels();
         for (offset, out) in out.chunks_exact_mut(columns.len()).enumerate() {
@@ -80,7 +80,7 @@ impl KeyHead<'_> {
         }
     }
 
-    /// Inputs counted from the beginning of the window.
+    /// The input row with this index, counted from the beginning of the window.
     fn row(&self, index: usize) -> &[f32] {
         let shape = self.rule.shape;
         let channels = shape.channels();
@@ -91,7 +91,7 @@ impl KeyHead<'_> {
     }
 }
 
-/// Brings each row to length `scale`.
+/// Scales each row to the Euclidean norm `scale`.
 fn normalise(rows: &mut [f32], dim: usize, scale: f32) {
     for row in rows.chunks_exact_mut(dim) {
         let factor = scale / (dot(row, row) + LENGTH_EPS).sqrt();
@@ -99,7 +99,7 @@ fn normalise(rows: &mut [f32], dim: usize, scale: f32) {
     }
 }
 
-/// `ln(1 + e^x)`.
+/// Softplus, `ln(1 + e^x)`, which is smooth and positive.
 fn softplus(x: f32) -> f32 {
     if x > SOFTPLUS_LINEAR { x } else { x.exp().ln_1p() }
 }

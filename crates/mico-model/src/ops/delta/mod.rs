@@ -27,10 +27,10 @@ use rayon::prelude::*;
 
 use head::KeyHead;
 
-/// Sizes of the rule's heads.
+/// Head counts and widths of a linear-attention block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DeltaShape {
-    /// Tokens the convolution spans.
+    /// Length of the causal convolution, in tokens.
     pub(crate) kernel: usize,
     pub(crate) key_heads: usize,
     pub(crate) key_dim: usize,
@@ -39,17 +39,17 @@ pub(crate) struct DeltaShape {
 }
 
 impl DeltaShape {
-    /// Channels of the convolution: queries, keys, values.
+    /// Channels of the convolution: all queries, keys and values.
     pub(crate) fn channels(&self) -> usize {
         2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim
     }
 
-    /// Numbers in the matrices of all value heads.
+    /// The number of values in the state matrices of all value heads.
     pub(crate) fn memory(&self) -> usize {
         self.value_heads * self.key_dim * self.value_dim
     }
 
-    /// Numbers in the window of inputs before a run that its convolution reaches back to.
+    /// The number of values in the convolution's window, the `kernel - 1` inputs before a run.
     pub(crate) fn window(&self) -> usize {
         (self.kernel - 1) * self.channels()
     }
@@ -59,32 +59,32 @@ impl DeltaShape {
     }
 }
 
-/// The weights of the rule.
+/// The weights of the gated delta rule.
 #[derive(Debug)]
 pub(crate) struct DeltaRule {
     pub(crate) shape: DeltaShape,
-    /// Filters, `[kernel, channels]`, oldest token first.
+    /// Convolution filters, `[kernel, channels]`, oldest token first.
     pub(crate) filters: Vec<f32>,
-    /// How fast each value head forgets.
+    /// Decay rate of each value head, `exp(A_log)`.
     pub(crate) rate: Vec<f32>,
-    /// Added to what a token says about forgetting.
+    /// Bias of each value head's decay gate (`dt_bias`).
     pub(crate) bias: Vec<f32>,
 }
 
-/// What the projections say about a run of tokens.
+/// The linear projections of a run of tokens, which the rule takes as input.
 #[derive(Clone, Copy)]
 pub(crate) struct Projected<'a> {
     /// Queries, keys and values before the convolution, `[n, channels]`.
     pub(crate) mixed: &'a [f32],
-    /// How much each value head takes in, before the sigmoid, `[n, value_heads]`.
+    /// Write gates before the sigmoid, `[n, value_heads]`.
     pub(crate) write: &'a [f32],
-    /// How much it forgets, before the softplus, `[n, value_heads]`.
+    /// Decay gates before bias and softplus, `[n, value_heads]`.
     pub(crate) forget: &'a [f32],
 }
 
 impl DeltaRule {
     /// Runs tokens through the rule. `window` holds the inputs before them (`[kernel - 1, channels]`)
-    /// and `memory` the matrices (`[value_heads, key_dim, value_dim]`), which are brought up to date.
+    /// and `memory` the states (`[value_heads, key_dim, value_dim]`), which are updated.
     pub(crate) fn run(
         &self,
         input: Projected<'_>,
@@ -110,7 +110,7 @@ impl DeltaRule {
         HeadOutputs { values, tokens, dim: value_dim }
     }
 
-    /// The window after a run: the last `kernel - 1` inputs.
+    /// The window after a run: its last `kernel - 1` inputs.
     pub(crate) fn next_window(&self, mixed: &[f32], window: &[f32]) -> Vec<f32> {
         let len = self.shape.window();
         if mixed.len() >= len {

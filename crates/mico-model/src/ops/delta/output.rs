@@ -1,4 +1,4 @@
-//! From the outputs of the value heads to rows for the projection: a norm per head, then a gate.
+//! The output stage of linear attention: an RMS norm per value head, then a gate.
 
 use rayon::prelude::*;
 
@@ -11,16 +11,16 @@ pub(crate) struct HeadOutputs {
     pub(super) dim: usize,
 }
 
-/// An ordinary RMS norm over each head, whose result is multiplied by the `SiLU` of a gate.
+/// An RMS norm over each head, whose result is multiplied by the `SiLU` of a gate.
 #[derive(Debug)]
 pub(crate) struct GatedNorm {
-    /// One weight per number of a head.
+    /// Weights of the norm, one per element of a head, shared by all heads.
     pub(crate) weight: Vec<f32>,
     pub(crate) eps: f32,
 }
 
 impl GatedNorm {
-    /// Rows of the last tokens, as many as `gate` (`[m, value_heads * dim]`) has.
+    /// The rows of the last tokens, as many as `gate` (`[m, value_heads * dim]`) has.
     pub(crate) fn apply(&self, heads: &HeadOutputs, gate: &[f32]) -> Vec<f32> {
         let HeadOutputs { values, tokens, dim } = heads;
         let (tokens, dim) = (*tokens, *dim);

@@ -1,8 +1,8 @@
-//! The rule for one token, as every generated token needs it: two passes over the memory.
+//! The gated delta rule for a single token, as in decoding: two passes over the state.
 
 use super::head::KeyHead;
 
-/// Updates the memory of the key head's value heads and writes their outputs, `[group, value_dim]`.
+/// Updates the states of the key head's value heads and writes their outputs, `[group, value_dim]`.
 pub(super) fn run(head: &KeyHead, memory: &mut [f32], out: &mut [f32]) {
     let shape = head.rule.shape;
     let (key_dim, dim) = (shape.key_dim, shape.value_dim);
@@ -14,7 +14,7 @@ pub(super) fn run(head: &KeyHead, memory: &mut [f32], out: &mut [f32]) {
     let heads = memory.chunks_exact_mut(key_dim * dim).zip(values.chunks_exact_mut(dim));
     for (member, ((memory, value), out)) in heads.zip(out.chunks_exact_mut(dim)).enumerate() {
         let gates = head.gates(member, 0);
-        // What the memory holds under this key is what the value is corrected by.
+        // The value is corrected by what the state already holds under this key.
         for (row, key) in memory.chunks_exact_mut(dim).zip(&k) {
             for (s, v) in row.iter_mut().zip(value.iter_mut()) {
                 *s *= gates.keep;

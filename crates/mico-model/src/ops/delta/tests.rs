@@ -73,7 +73,7 @@ impl Run {
         (out, memory)
     }
 
-    /// The definition.
+    /// The recurrence as defined, token by token in f64, which the kernels are compared with.
     fn reference(&self, tokens: usize) -> (Vec<f64>, Vec<f64>) {
         let shape = self.rule.shape;
         let (channels, key_dim, dim) = (shape.channels(), shape.key_dim, shape.value_dim);
