@@ -1,7 +1,7 @@
-//! gRefCOCO: expressions in `grefs(unc).json`, boxes in COCO's `instances.json`.
+//! Reader for gRefCOCO: expressions from `grefs(unc).json`, boxes from COCO's `instances.json`.
 //!
-//! Both files are read whole, without their outlines: boxes and expressions of the published set take
-//! a few tens of megabytes.
+//! Both files are read whole but without the segmentation outlines; the boxes and expressions of
+//! the published set take a few tens of megabytes.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,15 @@ const EXPRESSIONS: &str = "grefs(unc).json";
 const INSTANCES: &str = "instances.json";
 const IMAGES: [&str; 4] = ["train2014", "images/train2014", "images", "../train2014"];
 
-/// Splits that are scored.
+/// The splits that are evaluated; others, such as `train`, are skipped.
 const SPLITS: [&str; 3] = ["val", "testA", "testB"];
 
-/// What is looked for, for messages.
+/// The file names that are searched for, as listed in error messages.
 pub(crate) fn looked_for(track: Track) -> Vec<String> {
     if track == Track::GrefCoco { vec![format!("grefcoco/{EXPRESSIONS}")] } else { Vec::new() }
 }
 
-/// The folder with both files.
+/// The folder that holds both files.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     dir: PathBuf,
@@ -104,14 +104,14 @@ impl Folder {
     }
 }
 
-/// One sample per sentence.
+/// A stream of samples, one per sentence of each referring expression.
 pub(crate) struct CocoSource {
     file: PathBuf,
     folders: Vec<PathBuf>,
     boxes: BTreeMap<i64, [f64; 4]>,
     images: BTreeMap<u64, Image>,
     expressions: Vec<Expression>,
-    /// Expression and sentence to come.
+    /// Indices of the next expression and of its next sentence.
     at: (usize, usize),
     row: u64,
     outside: u64,

@@ -1,4 +1,4 @@
-//! Finding a track's data under a folder, and opening it.
+//! Finds a benchmark's data under a folder, whatever its layout, and opens it for reading.
 
 use std::fmt::{self, Display};
 use std::fs::File;
@@ -12,24 +12,24 @@ use crate::samples::Samples;
 use crate::tsv::TsvSource;
 use crate::{Error, coco, llava, names, shards};
 
-/// How a benchmark is laid out on disk.
+/// The on-disk format in which a benchmark is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layout {
-    /// `<Dataset>.tsv` or `<Dataset>_local.tsv` of VLMEvalKit.
+    /// VLMEvalKit's table `<Dataset>.tsv` or `<Dataset>_local.tsv`.
     VlmEvalKit,
     /// A folder of LLaVA's `playground/data/eval`.
     LlavaFolder,
     /// Parquet files with the columns of lmms-eval.
     Parquet,
-    /// Annotations in the manner of COCO (gRefCOCO).
+    /// Annotations in COCO format (gRefCOCO).
     Coco,
 }
 
 impl Layout {
-    /// Every layout, in the order in which they are looked for.
+    /// Every layout, in search order.
     pub const ALL: [Self; 4] = [Self::VlmEvalKit, Self::LlavaFolder, Self::Parquet, Self::Coco];
 
-    /// Its name.
+    /// The name on the command line and in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::VlmEvalKit => "vlmevalkit",
@@ -39,7 +39,8 @@ impl Layout {
         }
     }
 
-    /// The names under which a track is looked for; empty if it is not published that way.
+    /// The file and folder names under which a track is searched for; empty if it is not published
+    /// in this layout.
     fn names(self, track: Track) -> Vec<String> {
         match self {
             Self::VlmEvalKit => names::tables(track),
@@ -56,22 +57,23 @@ impl Display for Layout {
     }
 }
 
-/// A track's data as found on disk.
+/// A benchmark's data that was found on disk.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    /// The track.
+    /// The benchmark that the data belongs to.
     pub track: Track,
-    /// How it is laid out.
+    /// The layout in which it was found.
     pub layout: Layout,
-    /// Files that hold questions and gold, in reading order. Separate image and video files are not listed.
+    /// The files that hold questions and gold answers, in reading order. Separate image and video
+    /// files are not listed.
     pub files: Vec<PathBuf>,
-    /// Rows, where the files say so without being read. Not all of them need be items of the track.
+    /// The number of rows, if the files state it in a header; not all rows need belong to the track.
     pub rows: Option<usize>,
     root: PathBuf,
     plan: Plan,
 }
 
-/// What the layouts remember of where things are.
+/// The locations that each layout found, kept for reading.
 #[derive(Debug, Clone)]
 enum Plan {
     Table(PathBuf),
@@ -80,8 +82,8 @@ enum Plan {
     Coco(coco::Folder),
 }
 
-/// Looks for a track under `root` in every layout, in the order of [`Layout::ALL`]: the first one found is
-/// taken. See the crate's page for the names.
+/// Searches for a track under `root` in the layouts of [`Layout::ALL`] and takes the first one
+/// found. The crate's page lists the names that are searched for.
 pub fn open(root: &Path, track: Track) -> Result<Dataset, Error> {
     for layout in Layout::ALL {
         if let Some(dataset) = find(root, track, layout)? {
@@ -97,7 +99,7 @@ pub fn open(root: &Path, track: Track) -> Result<Dataset, Error> {
     Err(Error::NotFound { track, root: root.to_owned(), looked_for })
 }
 
-/// Looks for a track under `root` in one layout only.
+/// Searches for a track under `root` in one layout only.
 pub fn open_as(root: &Path, track: Track, layout: Layout) -> Result<Dataset, Error> {
     if let Some(dataset) = find(root, track, layout)? {
         return Ok(dataset);
@@ -137,11 +139,12 @@ fn find(root: &Path, track: Track, layout: Layout) -> Result<Option<Dataset>, Er
     Ok(Some(Dataset { track, layout, files, rows, root: root.to_owned(), plan }))
 }
 
-/// How much of a file's head, and as much of its tail, enters the fingerprint.
+/// The number of bytes from the start, and as many from the end, of a large file that enter the
+/// fingerprint.
 const FINGERPRINT_BYTES: u64 = 64 << 20;
 
 impl Dataset {
-    /// Starts reading.
+    /// Starts reading the samples from the beginning.
     pub fn samples(&self) -> Result<Samples, Error> {
         Ok(match &self.plan {
             Plan::Table(file) => Samples::new(TsvSource::open(file, &self.root, self.track)?),
@@ -151,9 +154,9 @@ impl Dataset {
         })
     }
 
-    /// SHA-256 in hexadecimal over every file of [`Dataset::files`]: its name relative to the folder asked
-    /// for, its size, and its content; of a file above 128 MiB the first and the last 64 MiB. Image and
-    /// video files beside them are not covered.
+    /// SHA-256 in hexadecimal over the files of [`Dataset::files`]: the name relative to the folder
+    /// that was searched, the size and the content of each; of a file above 128 MiB only the first
+    /// and last 64 MiB. Image and video files beside them are not covered.
     pub fn fingerprint(&self) -> Result<String, Error> {
         let mut hash = Hasher::new();
         for path in &self.files {

@@ -1,4 +1,4 @@
-//! What can be wrong with a dataset, and with one row of it.
+//! Errors of whole datasets and of single rows.
 
 use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
@@ -7,73 +7,73 @@ use mico_score::Track;
 
 use crate::Layout;
 
-/// The longest piece of foreign text quoted in a message, in characters.
+/// The longest excerpt of file content in a message, in characters.
 const EXCERPT: usize = 80;
 
-/// A dataset or prediction file that cannot be used at all.
+/// An error that makes a dataset or prediction file unusable as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system refuses.
+    /// A file or folder could not be opened or read.
     #[error("{}: cannot be read: {reason}", shown(path))]
     Io {
-        /// The file or folder.
+        /// The file or folder that could not be read.
         path: PathBuf,
-        /// What the system said.
+        /// The message of the operating system.
         reason: String,
     },
-    /// None of the names a track goes by is there.
+    /// No file or folder of any accepted name exists for the track.
     #[error("no data for {track} under {}: looked for {looked_for}", shown(root))]
     NotFound {
-        /// The track asked for.
+        /// The track that was requested.
         track: Track,
-        /// Where it was looked for.
+        /// The folder that was searched.
         root: PathBuf,
-        /// Every name tried.
+        /// The names that were searched for, separated by commas.
         looked_for: String,
     },
-    /// The track is not published that way.
+    /// The track is not published in the requested layout.
     #[error("{track} is not published as {layout}: accepted for it: {accepted}")]
     NoSuchLayout {
-        /// The track asked for.
+        /// The track that was requested.
         track: Track,
-        /// The layout asked for.
+        /// The layout that was requested.
         layout: Layout,
-        /// Layouts that exist for it.
+        /// The layouts in which the track is published.
         accepted: String,
     },
-    /// A column the track cannot do without.
+    /// A required column is missing.
     #[error("{}: no column '{name}', found: {found}", shown(path))]
     Column {
-        /// The file.
+        /// The table that lacks the column.
         path: PathBuf,
-        /// The column wanted.
+        /// The name of the missing column.
         name: String,
-        /// The columns there.
+        /// The columns that the table has, shortened to one line.
         found: String,
     },
-    /// The content is not what the name promises.
+    /// The content does not have the format that the file's name implies.
     #[error("{}: {reason}", shown(path))]
     Format {
-        /// The file.
+        /// The file whose content is malformed.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the file, as text for a message.
         reason: String,
     },
-    /// A kind of file whose decoder was left out of this build.
+    /// The file type's decoder was left out of this build.
     #[error("{}: this build reads no {feature} files (cargo feature `{feature}`)", shown(path))]
     NotBuilt {
-        /// The file.
+        /// The file that cannot be read by this build.
         path: PathBuf,
-        /// The feature that would read it.
+        /// The cargo feature that enables the decoder.
         feature: &'static str,
     },
-    /// Two predictions for one item.
+    /// The prediction file has two predictions for one item.
     #[error("{}: two predictions for item '{id}'", shown(path))]
     Duplicate {
-        /// The file.
+        /// The prediction file that holds both.
         path: PathBuf,
-        /// The item.
+        /// The id of the item that occurs twice.
         id: String,
     },
 }
@@ -88,19 +88,19 @@ impl Error {
     }
 }
 
-/// A row that gives no sample: where it is and why. The rows after it still come, unless the reason says
-/// that the file ends there.
+/// A row that yields no sample, with its location and the reason. Reading continues with the next
+/// row, unless the reason says that the rest of the file is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damaged {
-    /// The file.
+    /// The file that holds the row.
     pub file: PathBuf,
-    /// The row, counted from 1, the header not counted; 0 when the file as a whole is meant.
+    /// The row number from 1, not counting the header; 0 if the error concerns the whole file.
     pub row: u64,
-    /// The row's own name, where it could be read.
+    /// The row's own id, if it could be read.
     pub index: Option<String>,
-    /// How many rows are lost with it, itself included: more than one where a column cannot be read on.
+    /// The number of rows lost, including this one; more than 1 if a column cannot be read any further.
     pub lost: u64,
-    /// What is wrong.
+    /// What is wrong with the row, as text for a message.
     pub reason: String,
 }
 
@@ -116,12 +116,12 @@ impl Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// A path on one line, whatever its name holds.
+/// A path for messages, on one line even if its name has control characters.
 pub(crate) fn shown(path: &Path) -> String {
     one_line(&path.to_string_lossy(), 1000)
 }
 
-/// The beginning of a foreign text, on one line.
+/// The start of a text from a file, on one line.
 pub(crate) fn excerpt(text: &str) -> String {
     one_line(text, EXCERPT)
 }

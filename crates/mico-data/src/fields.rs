@@ -1,4 +1,4 @@
-//! Canonical fields, put together the same way by every reader.
+//! Builds canonical fields, so that every reader delivers the same names and types.
 
 use mico_score::{Fields, Track};
 use mico_util::digest::sha256;
@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 use crate::error::excerpt;
 use crate::literal;
 
-/// Sets a field unless the value is absent.
+/// Sets a field unless the value is `None`.
 pub(crate) fn put(fields: &mut Fields, name: &str, value: Option<impl Into<Value>>) {
     if let Some(value) = value {
         fields.insert(name.to_owned(), value.into());
     }
 }
 
-/// The option letter of a place counted from 0.
+/// The option letter of a 0-based index; `None` above 25.
 pub(crate) fn letter(place: usize) -> Option<char> {
     u8::try_from(place).ok().filter(|n| *n < 26).map(|n| char::from(b'A' + n))
 }
 
-/// Options as the map from letter to text.
+/// Options as a map from letter to text.
 pub(crate) fn choices(texts: impl IntoIterator<Item = String>) -> Value {
     let lettered = texts.into_iter().enumerate();
     let map: Map<_, _> = lettered
@@ -28,8 +28,8 @@ pub(crate) fn choices(texts: impl IntoIterator<Item = String>) -> Value {
     Value::Object(map)
 }
 
-/// Whether a gold is an option letter. It need not be among the options that are there: one whose text is a
-/// word for nothing is no option, and its question stays and cannot be answered right.
+/// Checks that a gold answer is an option letter. It need not be among the options: an option whose
+/// text counts as a missing value is dropped, and its question then cannot be answered correctly.
 pub(crate) fn check_letter(answer: &str) -> Result<(), String> {
     let mut letters = answer.chars();
     match (letters.next(), letters.next()) {
@@ -38,8 +38,8 @@ pub(crate) fn check_letter(answer: &str) -> Result<(), String> {
     }
 }
 
-/// Gold texts of a cell that is either a list literal or one plain text. What begins and ends like a list
-/// but is none is a text: formulas do.
+/// The gold texts of a cell, which is a list literal or one plain text. Text in brackets that does
+/// not parse as a list, such as a formula, is taken as plain text.
 pub(crate) fn gold_texts(cell: &str) -> Vec<String> {
     if literal::looks_like_list(cell)
         && let Ok(texts) = literal::texts(cell)
@@ -57,14 +57,14 @@ pub(crate) fn mmmu_subject(id: &str) -> Option<&str> {
     (!subject.is_empty() && number.chars().all(|c| c.is_ascii_digit())).then_some(subject)
 }
 
-/// A name for a picture that has none: the beginning of its SHA-256.
+/// A name for an image that has none: the first 16 hexadecimal digits of its SHA-256.
 pub(crate) fn picture_name(bytes: &[u8]) -> String {
     let mut digits = sha256(bytes);
     digits.truncate(16);
     digits
 }
 
-/// A gold answer in an open or multiple-choice question of MMMU.
+/// Sets the gold answer of an MMMU question, open or multiple-choice.
 pub(crate) fn put_mmmu_answer(fields: &mut Fields, answer: &str) -> Result<(), String> {
     if fields.get("question_type").and_then(Value::as_str) == Some("open") {
         let texts = gold_texts(answer);
@@ -79,7 +79,7 @@ pub(crate) fn put_mmmu_answer(fields: &mut Fields, answer: &str) -> Result<(), S
     Ok(())
 }
 
-/// Four finite numbers, or a reason.
+/// A list of exactly four numbers, or an error text.
 pub(crate) fn four_numbers(value: &Value) -> Result<[f64; 4], String> {
     let items = value.as_array().map_or(&[][..], Vec::as_slice);
     let numbers: Vec<f64> = items.iter().filter_map(Value::as_f64).collect();
@@ -89,11 +89,11 @@ pub(crate) fn four_numbers(value: &Value) -> Result<[f64; 4], String> {
     }
 }
 
-/// Which of the three referring-expression tracks a row's label names, with the bare split:
-/// `refcoco+_testA` is RefCOCO+ and `testA`. A label without a set's name belongs to any of them.
+/// The referring-expression track that a row's label names, and the split without the track's name:
+/// `refcoco+_testA` gives RefCOCO+ and `testA`. `None` if the label names no track.
 pub(crate) fn refcoco_split(label: &str) -> (Option<Track>, &str) {
     let lower = label.to_ascii_lowercase();
-    // The longer names first: each begins with the shortest.
+    // Longer names first, because each begins with the shortest one.
     for (name, track) in [
         ("refcocoplus", Track::RefCocoPlus),
         ("refcoco+", Track::RefCocoPlus),

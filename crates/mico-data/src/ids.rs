@@ -1,8 +1,8 @@
-//! Names that are unique.
+//! Makes ids unique within a dataset.
 
 use std::collections::BTreeMap;
 
-/// Several rows may carry one id (two questions about one image): the second becomes `id#2`.
+/// Counts ids that repeat (such as two questions about one image): the second becomes `id#2`.
 #[derive(Default)]
 pub(crate) struct Ids(BTreeMap<String, u32>);
 

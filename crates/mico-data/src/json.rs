@@ -1,4 +1,4 @@
-//! JSON files and files of one JSON object per line.
+//! Reads JSON files and JSON Lines files (one object per line).
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -10,17 +10,17 @@ use serde_json::Value;
 
 use crate::{Damaged, Error};
 
-/// No line of a question or answer file comes near this.
+/// The longest accepted line in bytes, far above that of any question or answer file.
 const LINE_LIMIT: u64 = 64 << 20;
 
-/// Opens a file for reading; a folder in its place is an error.
+/// Opens a regular file for reading; anything else, such as a folder, is an error.
 pub(crate) fn open(path: &Path) -> Result<File, Error> {
     let file = File::open(path).map_err(|e| Error::io(path, &e))?;
     let metadata = file.metadata().map_err(|e| Error::io(path, &e))?;
     if metadata.is_file() { Ok(file) } else { Err(Error::format(path, "not a file")) }
 }
 
-/// Reads a whole file of gold or annotations.
+/// Reads a whole JSON file; a byte order mark is skipped.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     let mut reader = BufReader::with_capacity(1 << 20, open(path)?);
     let start = reader.fill_buf().map_err(|e| Error::io(path, &e))?;
@@ -30,7 +30,7 @@ pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
     serde_json::from_reader(reader).map_err(|error| Error::format(path, error))
 }
 
-/// A value as the text it would be in a table: numbers without quotes; `None` if it is neither.
+/// A text or number as text; `None` for other types.
 pub(crate) fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -39,7 +39,7 @@ pub(crate) fn as_text(value: &Value) -> Option<String> {
     }
 }
 
-/// Objects of a file of lines, one at a time.
+/// The objects of a JSON Lines file, one at a time.
 pub(crate) struct Lines {
     path: PathBuf,
     reader: BufReader<File>,
@@ -58,7 +58,7 @@ impl Lines {
         Damaged { file: self.path.clone(), row: self.row, index, lost: 1, reason: reason.into() }
     }
 
-    /// The next object; blank lines are passed over.
+    /// The next object; blank lines are skipped.
     pub(crate) fn next(&mut self) -> Option<Result<Fields, Damaged>> {
         loop {
             if self.ended {

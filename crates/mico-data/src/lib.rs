@@ -1,7 +1,7 @@
-//! Benchmark files as people have them on disk, read as a stream.
+//! Readers for the benchmark files of the public toolkits, and for prediction files made by them.
 //!
-//! Rows come one at a time; what is in memory at once does not grow with the file. A damaged row is an
-//! error that names file and row, and the rows after it still come.
+//! Rows are streamed, so memory use does not grow with the file. A damaged row is an error that
+//! names file and row, and reading continues after it.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -18,46 +18,48 @@
 //! # }
 //! ```
 //!
-//! # What is looked for
+//! # Search order
 //!
-//! Under the folder given to [`open`], in this order; the first layout found is taken, [`open_as`] forces one.
+//! [`open`] searches the given folder for these layouts in order and takes the first one found; [`open_as`]
+//! selects one of them.
 //!
 //! 1. **VLMEvalKit tables**: `<Dataset>.tsv`, then `<Dataset>_local.tsv` (`MMBench_DEV_EN`, `AI2D_TEST`,
-//!    `POPE`, ...). Images of a localised table: `image_path` as it stands if absolute, else under
+//!    `POPE`, ...). Images of a `_local` table: `image_path` unchanged if absolute, otherwise under
 //!    `images/<Dataset>/` or `images/<Dataset up to its first "_">/`; for MMBench the shared `images/MMBench/`
-//!    first. `RefCOCO.tsv` may hold all three sets: a `split` such as `refcoco+_testA` tells them apart.
+//!    first. `RefCOCO.tsv` may hold all three datasets, distinguished by a `split` such as `refcoco+_testA`.
 //! 2. **LLaVA's evaluation folders**: `gqa`, `scienceqa`, `textvqa`, `pope`, `MME`, `mmbench`, `mmbench_cn`,
 //!    `seed_bench`, in the folder itself, in its `playground/data/eval`, or the folder is the track's own.
-//!    Gold is read whole: it is text.
+//!    Gold answers are read into memory, since they are text.
 //! 3. **Parquet** with the columns of lmms-eval: `*.parquet` at any depth below a folder with the dataset's
-//!    name (`GQA`, `Video-MME`, ...) or the track's, in any case. Only the track's split counts where file
-//!    names tell splits. Videos: `videos/`, `video/`, `data/` or the folder itself, with or without ending.
-//!    In memory: one page of every column read, which is what the format lets a reader fetch.
+//!    name (`GQA`, `Video-MME`, ...) or the track's, in any case. If file
+//!    names state the split, only the track's split is read. Videos: in `videos/`, `video/`, `data/` or the
+//!    folder itself, with or without file ending. One page of every column read is in memory at a time, the
+//!    smallest unit that the format allows.
 //! 4. **gRefCOCO**: `grefcoco/grefs(unc).json` with `instances.json`; images in `train2014`, `images/train2014`
 //!    or `images`.
 //!
-//! # What a file may name
+//! # Security
 //!
-//! Paths of images and videos are used as the data's owner wrote them, absolute or climbing with `..`. Files
-//! of strangers should be looked at before they are read on a machine that holds secrets.
+//! Paths of images and videos in a dataset are used unchanged, even if they are absolute or contain `..`.
+//! Inspect files from untrusted sources before reading them on a machine that holds secrets.
 //!
 //! # Ids
 //!
-//! The dataset's own (`index`, `question_id`, ...). Where that repeats, as for the two questions about one
-//! picture of MME, the second is `id#2` and the field `question_id` keeps the original. Samples from
-//! parquet files carry `doc_id`, their number in lmms-eval's order.
+//! A sample's id is the dataset's own (`index`, `question_id`, ...). If that repeats, as for the two questions
+//! about one image of MME, the second becomes `id#2` and the field `question_id` keeps the original. Samples
+//! from parquet files have a field `doc_id`, their number in lmms-eval's order.
 //!
 //! # Features
 //!
 //! `parquet` (the third layout above) and `xlsx` (workbooks of predictions) are on by default. Without them
-//! such files are found and refused by name, and their decoders are not compiled; `parquet` is the one part
-//! that needs a C compiler, for its zstd.
+//! such files are found but rejected with an error that names them, and their decoders are not compiled;
+//! `parquet` is the only part that needs a C compiler, for zstd.
 //!
 //! # Panics
 //!
-//! None reach the caller. The decoders of parquet files and workbooks panic on some damaged files; that is
-//! caught and becomes an error. The process's panic hook is not touched, so it sees such a panic first and
-//! may print it; see [`is_catching_panic`].
+//! No panic reaches the caller. The decoders of parquet files and workbooks panic on some damaged files; such
+//! a panic is caught and becomes an error. The process's panic hook is not replaced, so it is called first and
+//! may print a message; see [`is_catching_panic`].
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! Cells that count as empty.
+//! Cells that count as missing values, by the same rule as in VLMEvalKit.
 
 use mico_score::rules::missing;
 
-/// The longest word for "nothing".
+/// Length in bytes of the longest text that counts as a missing value.
 const LONGEST: usize = 8;
 
-/// Whether a cell counts as empty. An option whose text is "None" is therefore no option.
+/// Whether a cell counts as missing. An option with the text "None" is therefore not an option.
 pub(crate) fn is_missing(cell: &[u8]) -> bool {
     cell.len() <= LONGEST && std::str::from_utf8(cell).is_ok_and(missing::is_missing)
 }

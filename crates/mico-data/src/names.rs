@@ -1,8 +1,8 @@
-//! The names under which each track is published.
+//! File and folder names under which each benchmark is published; extend it to recognise another name.
 
 use mico_score::Track;
 
-/// VLMEvalKit's names of a track's table, without ending.
+/// VLMEvalKit's names for a track's table, without file ending.
 fn table_names(track: Track) -> &'static [&'static str] {
     match track {
         Track::Gqa => &["GQA_TestDev_Balanced"],
@@ -20,7 +20,7 @@ fn table_names(track: Track) -> &'static [&'static str] {
         Track::ChartQa => &["ChartQA_TEST"],
         Track::DocVqa => &["DocVQA_VAL"],
         Track::OcrBench => &["OCRBench"],
-        // One table may hold all three sets, told apart by their split's name.
+        // One table may hold all three datasets, distinguished by the name of the split.
         Track::RefCoco => &["RefCOCO"],
         Track::RefCocoPlus => &["RefCOCO+", "RefCOCOplus", "RefCOCO"],
         Track::RefCocoG => &["RefCOCOg", "RefCOCO"],
@@ -33,24 +33,24 @@ fn table_names(track: Track) -> &'static [&'static str] {
     }
 }
 
-/// File names of a track's table, in the order of preference.
+/// File names of a track's table, in order of preference.
 pub(crate) fn tables(track: Track) -> Vec<String> {
     let names = table_names(track).iter();
     names.flat_map(|name| [format!("{name}.tsv"), format!("{name}_local.tsv")]).collect()
 }
 
-/// Where a track's parquet files are.
+/// The folders and splits of a track's parquet files.
 pub(crate) struct ShardNames {
     /// Folder names, compared without regard to case.
     pub(crate) folders: &'static [&'static str],
-    /// A file of these splits counts; the split is the file name up to its first `-` or `.`. If no file
-    /// carries one of these names all files count.
+    /// The splits to read; a file's split is its name up to the first `-` or `.`. If no file has
+    /// one of these splits, all files are read.
     pub(crate) splits: &'static [&'static str],
-    /// If a folder of one of these names lies on the way to some of the files, only those count.
+    /// Subfolder names; if some files lie in one of them, only those files are read.
     pub(crate) parts: &'static [&'static str],
 }
 
-/// The names of a track's parquet files, `None` if it is not published so.
+/// The names of a track's parquet files; `None` if it is not published as parquet.
 pub(crate) fn shard_names(track: Track) -> Option<ShardNames> {
     let (folders, splits, parts): (&'static [_], &'static [_], &'static [_]) = match track {
         Track::Gqa => (&["GQA"], &["testdev"], &["testdev_balanced_instructions"]),
@@ -79,7 +79,7 @@ pub(crate) fn shard_names(track: Track) -> Option<ShardNames> {
     Some(ShardNames { folders, splits, parts })
 }
 
-/// Folder names of a track's parquet files with the track's own name, for messages and for looking.
+/// The folder names to search for, including the track's own name.
 pub(crate) fn shard_folders(track: Track) -> Vec<&'static str> {
     let Some(names) = shard_names(track) else { return Vec::new() };
     let mut folders = names.folders.to_vec();
@@ -89,7 +89,7 @@ pub(crate) fn shard_folders(track: Track) -> Vec<&'static str> {
     folders
 }
 
-/// What is looked for, for messages.
+/// The search patterns, as listed in error messages.
 pub(crate) fn shard_patterns(track: Track) -> Vec<String> {
     shard_folders(track).iter().map(|folder| format!("{folder}/**/*.parquet")).collect()
 }

@@ -1,9 +1,9 @@
-//! Calls into libraries that may panic on a damaged file.
+//! Catches panics of third-party decoders on damaged files.
 //!
-//! The decoders of parquet files and workbooks give up on some damaged files by panicking, and there
-//! is no check short of decoding that would tell beforehand. A panic caught here becomes an error of one
-//! line. What a panic prints is up to the process's panic hook, which belongs to the program and is left
-//! alone; a program that wants no message asks [`is_catching_panic`] in its own hook.
+//! The decoders of parquet files and workbooks panic on some damaged files, which cannot be
+//! detected without decoding. A panic caught here becomes an error of one line. Whether it is
+//! printed is decided by the process's panic hook, which this crate does not replace; a program
+//! that wants no message can check [`is_catching_panic`] in its own hook.
 
 use std::cell::Cell;
 
@@ -11,8 +11,8 @@ thread_local! {
     static CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic of this thread, if one happens now, is caught and reported as an error by this crate.
-/// Meant for the panic hook of a program that does not want to print such a panic:
+/// Whether a panic of this thread would now be caught by this crate and reported as an error. Meant
+/// for the panic hook of a program that does not want to print such panics:
 ///
 /// ```
 /// let previous = std::panic::take_hook();
@@ -26,7 +26,7 @@ pub fn is_catching_panic() -> bool {
     CATCHING.get()
 }
 
-/// Runs `work`; `None` if it panics. (A program built with `panic = "abort"` ends instead.)
+/// Runs `work`; `None` if it panics. With `panic = "abort"` the process ends instead.
 #[cfg(any(feature = "parquet", feature = "xlsx"))]
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     let outer = CATCHING.replace(true);

@@ -1,29 +1,30 @@
-//! One question with what it shows.
+//! The unified form of a benchmark item, independent of where it was read from.
 
 use std::path::PathBuf;
 
 use mico_score::Fields;
 
-/// A picture or video of a sample.
+/// An image or a video that belongs to a sample.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Visual {
-    /// An image file's bytes.
+    /// The bytes of an image file, still encoded (PNG, JPEG, ...).
     Encoded(Vec<u8>),
-    /// An image file.
+    /// The path of an image file, which need not exist.
     File(PathBuf),
-    /// A video file, or a folder of frames.
+    /// The path of a video file or of a folder of frames, which need not exist.
     Video(PathBuf),
 }
 
-/// One question as every reader delivers it.
+/// One question with its images, as every reader delivers it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// The name in records, unique in its track.
+    /// The id in result files, unique within the track.
     pub id: String,
-    /// The picture or video it is about: samples alike in this are not independent of one another.
+    /// The image or video that the question is about. Samples of one cluster are not independent
+    /// and are resampled together.
     pub cluster: String,
-    /// Question, options, gold and whatever else the rules read, in canonical names.
+    /// Question, options, gold and other values that the rules read, under canonical names.
     pub fields: Fields,
-    /// What is shown, in the order of the prompt's images.
+    /// The images or video, in the order in which the prompt refers to them.
     pub visuals: Vec<Visual>,
 }

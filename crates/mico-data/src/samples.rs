@@ -1,32 +1,32 @@
-//! The stream of samples every reader gives.
+//! The stream of samples, common to all layouts.
 
 use crate::{Damaged, Sample};
 
-/// What a reader found at its next row.
+/// The result of reading one row.
 pub(crate) enum Step {
-    /// A sample.
+    /// A complete sample, because its id was wanted.
     Sample(Box<Sample>),
-    /// A row nobody asked for; its pictures were not looked at.
+    /// A row whose id was not wanted; its images were not decoded.
     Skipped,
 }
 
-/// A reader of one layout.
+/// A reader for one layout.
 pub(crate) trait Source {
-    /// The next row whose item exists; pictures are decoded only if its id is wanted.
+    /// The next row that belongs to the track; its images are decoded only if its id is wanted.
     fn next(&mut self, wanted: &mut dyn FnMut(&str) -> bool) -> Option<Result<Step, Damaged>>;
 
-    /// Rows left out so far because they have no image.
+    /// The number of rows skipped so far because they have no image.
     fn dropped(&self) -> u64 {
         0
     }
 
-    /// Rows left out so far because they belong to another split or set.
+    /// The number of rows skipped so far because they belong to another split or dataset.
     fn outside(&self) -> u64 {
         0
     }
 }
 
-/// Samples one at a time. A damaged row is an `Err` that names it; the rows after it still come.
+/// An iterator over samples. A damaged row is an `Err` that names it; iteration continues after it.
 pub struct Samples {
     source: Box<dyn Source + Send>,
     damaged: u64,
@@ -37,8 +37,8 @@ impl Samples {
         Self { source: Box::new(source), damaged: 0 }
     }
 
-    /// The next sample whose id is `wanted`. Pictures of the others are not decoded, so a damaged picture
-    /// among them goes unnoticed.
+    /// The next sample whose id is `wanted`. Images of other samples are not decoded, so damage in
+    /// them goes unnoticed.
     pub fn next_where(
         &mut self,
         mut wanted: impl FnMut(&str) -> bool,
@@ -55,18 +55,19 @@ impl Samples {
         }
     }
 
-    /// Damaged rows so far.
+    /// The number of damaged rows found so far.
     pub fn damaged(&self) -> u64 {
         self.damaged
     }
 
-    /// Rows left out so far because they have no image, as the public loader does (HallusionBench).
+    /// The number of rows skipped so far because they have no image, as the public loader does
+    /// (HallusionBench).
     pub fn dropped(&self) -> u64 {
         self.source.dropped()
     }
 
-    /// Rows left out so far because they are no items of the track: another split, another set of the same
-    /// file, videos among images.
+    /// The number of rows skipped so far because they do not belong to the track: another split,
+    /// another dataset in the same file, or videos among images.
     pub fn outside(&self) -> u64 {
         self.source.outside()
     }
@@ -79,7 +80,7 @@ impl Iterator for Samples {
         self.next_where(|_| true)
     }
 
-    /// Skips `n` rows without decoding their pictures; damaged rows count as rows.
+    /// Skips `n` rows without decoding their images; damaged rows count as rows.
     fn nth(&mut self, n: usize) -> Option<Self::Item> {
         for _ in 0..n {
             let row = self.source.next(&mut |_| false)?;

@@ -1,7 +1,7 @@
-//! One repository's place in the standard cache: `refs/`, `snapshots/` and `blobs/`.
+//! One repository's folder in the standard Hugging Face cache: `refs/`, `snapshots/` and `blobs/`.
 //!
-//! A file appears under its final name only by a rename of something complete, so a process killed at
-//! any moment leaves nothing half-written that a later one would trust.
+//! A file gets its final name only by renaming a complete file, so a process that is killed at any
+//! moment leaves nothing half-written that a later one would trust.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,16 +13,16 @@ use mico_util::files::write_atomic_via;
 use crate::error::HubError;
 use crate::model_ref::{HubId, is_commit};
 
-/// A reference holds one commit hash; more than this is not read.
+/// The most bytes read from a reference file, which holds one commit hash.
 const MAX_REF_BYTES: u64 = 128;
-/// Names tried for a temporary file before giving up.
+/// The number of names tried for a temporary file before giving up.
 const MAX_TEMP_NAMES: u32 = 10_000;
-/// How often a lock held by somebody else is tried again.
+/// The interval at which a lock held by another process is tried again.
 const LOCK_POLL: Duration = Duration::from_millis(100);
-/// How long the holder of a lock may show no progress before we go on without it. Locks only save
-/// duplicate work; safety comes from the renames.
+/// How long the holder of a lock may show no progress before we continue without it. Locks only
+/// avoid duplicate work; safety comes from the renames.
 const LOCK_PATIENCE: Duration = Duration::from_mins(1);
-/// Ending of files that are not complete.
+/// The file ending of incomplete files.
 const INCOMPLETE: &str = ".incomplete";
 
 pub(crate) struct RepoCache {
@@ -35,7 +35,7 @@ impl RepoCache {
         Self { root: root.to_path_buf(), folder: id.folder() }
     }
 
-    /// The whole cache, for messages.
+    /// The root folder of the cache, for messages.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -56,17 +56,17 @@ impl RepoCache {
         self.blobs().join(etag)
     }
 
-    /// The unfinished blob that a later run may continue.
+    /// The path of an incomplete blob that a later run may resume.
     pub(crate) fn partial(&self, etag: &str) -> PathBuf {
         self.blobs().join(format!("{etag}{INCOMPLETE}"))
     }
 
-    /// Whether the snapshot has this file, and its blob is there.
+    /// Whether the snapshot has this file and the blob that it links to exists.
     pub(crate) fn has(&self, commit: &str, file: &str) -> bool {
         self.snapshot(commit).join(file).is_file()
     }
 
-    /// The commit a revision stood for when it was last fetched.
+    /// The commit that a revision referred to when it was last fetched; `None` if it never was.
     pub(crate) fn commit_of(&self, revision: &str) -> Option<String> {
         if is_commit(revision) {
             return Some(revision.to_owned());
@@ -78,21 +78,21 @@ impl RepoCache {
         is_commit(commit).then(|| commit.to_owned())
     }
 
-    /// Remembers which commit a revision stands for.
+    /// Stores which commit a revision refers to.
     pub(crate) fn remember(&self, revision: &str, commit: &str) -> Result<(), HubError> {
         if self.commit_of(revision).as_deref() == Some(commit) {
             return Ok(());
         }
         let path = self.repo().join("refs").join(revision);
         make_parent(&path)?;
-        // Every entry of `refs` is a revision to other programs, so the unfinished file lies elsewhere.
+        // Other programs treat every file in `refs` as a revision, so the temporary file lies elsewhere.
         let staging = self.blobs();
         fs::create_dir_all(&staging).map_err(HubError::io(&staging))?;
         write_atomic_via(&staging, &path, commit).map_err(HubError::io(path))
     }
 
-    /// Makes a blob appear as a file of a snapshot: a relative link, or a copy where the file system
-    /// has no links.
+    /// Adds a blob to a snapshot under a file name: as a relative symbolic link, or as a copy where
+    /// the file system has no links.
     pub(crate) fn link(&self, commit: &str, file: &str, etag: &str) -> Result<(), HubError> {
         let path = self.snapshot(commit).join(file);
         make_parent(&path)?;
@@ -113,7 +113,7 @@ impl RepoCache {
         Ok(temp)
     }
 
-    /// Creates a file in `blobs/` under a name nobody else has.
+    /// Creates a temporary file in `blobs/` under a name not in use.
     pub(crate) fn temp_file(&self, stem: &str) -> Result<(File, PathBuf), HubError> {
         let create = |path: &Path| File::options().write(true).create_new(true).open(path);
         self.temp(stem, create)
@@ -139,9 +139,10 @@ impl RepoCache {
         Err(HubError::io(path)(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Waits until no other process downloads this blob, calling `on_wait` once if one does. The lock
-    /// is the one the hub's Python tools take. It ends with the returned file; `None` means that
-    /// the file system has no locks, or that the holder seems stuck.
+    /// Waits until no other process downloads this blob, calling `on_wait` once if one does. The
+    /// lock file is the one that the hub's Python tools use. The lock is released when the returned
+    /// file is dropped; `None` means that the file system has no locks, or that the holder seems
+    /// stuck.
     pub(crate) fn lock(
         &self,
         etag: &str,
@@ -200,7 +201,7 @@ fn symlink(target: &Path, path: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, path)
 }
 
-/// Links need a privilege on other systems; the copy takes over.
+/// Symbolic links need a privilege on other systems, so this fails and the file is copied instead.
 #[cfg(not(unix))]
 fn symlink(_target: &Path, _path: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

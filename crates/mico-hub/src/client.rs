@@ -1,4 +1,4 @@
-//! The three questions asked of a hub: which commit, what does a file look like, what is in it.
+//! The HTTP requests made to a hub: resolve a revision, describe a file, download a file.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -14,41 +14,41 @@ use crate::error::HubError;
 use crate::model_ref::{HubId, is_commit};
 use crate::options::{HubOptions, Token};
 
-/// Longest chain of redirects that is followed.
+/// The most redirects that are followed for one request.
 const MAX_REDIRECTS: usize = 5;
-/// A repository's description lists its files; anything larger is not one.
+/// The largest accepted repository description in bytes; it lists the repository's files.
 const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;
-/// Longest entity tag that can serve as a file name.
+/// The longest entity tag (`ETag`) that is used as a file name.
 const MAX_ETAG_LEN: usize = 128;
 const USER_AGENT: &str = concat!("mico/", env!("CARGO_PKG_VERSION"));
 
-/// What a revision stands for.
+/// The commit that a revision refers to, and its files.
 pub(crate) struct Revision {
     pub(crate) commit: String,
-    /// The files of the repository, if the hub lists them.
+    /// The files of the repository; `None` if the hub does not list them.
     pub(crate) files: Option<BTreeSet<String>>,
 }
 
-/// What the hub announces about a file.
+/// The metadata that the hub returns for a file.
 #[derive(Debug)]
 pub(crate) struct Remote {
-    /// Name of its blob: the SHA-256 of a large file, the git hash of a small one.
+    /// The name of its blob: the SHA-256 of a large file, the git hash of a small one.
     pub(crate) etag: String,
     pub(crate) size: Option<u64>,
 }
 
-/// A file on its way.
+/// The response to a download request, whose body is read in pieces.
 pub(crate) struct Stream {
     pub(crate) body: Box<dyn Read>,
-    /// Position of the first byte: what was asked for, or 0 if the server starts over.
+    /// The offset of the first byte: the one requested, or 0 if the server starts over.
     pub(crate) start: u64,
-    /// Length of the whole file, if announced.
+    /// The length of the whole file in bytes; `None` if it is not announced.
     pub(crate) total: Option<u64>,
-    /// The server that sends it.
+    /// The host that sends the file, for messages.
     pub(crate) host: String,
 }
 
-/// A connection to one hub, for one model.
+/// A client for one hub and one model.
 pub(crate) struct Client<'a> {
     agent: Agent,
     endpoint: &'a Endpoint,
@@ -66,7 +66,7 @@ impl<'a> Client<'a> {
             .user_agent(USER_AGENT)
             .accept_encoding("identity")
             .http_status_as_error(false)
-            // Followed by hand, so that the token is weighed at every step.
+            // Redirects are followed by hand, so that each step decides whether the token is sent.
             .max_redirects(0)
             .timeout_resolve(Some(limits.connect))
             .timeout_connect(Some(limits.connect))
@@ -83,7 +83,7 @@ impl<'a> Client<'a> {
         self.endpoint.host()
     }
 
-    /// Asks which commit the revision is, and which files it has.
+    /// Asks the hub which commit the revision refers to and which files it has.
     pub(crate) fn revision(&self) -> Result<Revision, HubError> {
         let what = self.id.to_string();
         let path =
@@ -110,9 +110,9 @@ impl<'a> Client<'a> {
         Ok(Revision { commit: commit.to_owned(), files })
     }
 
-    /// Asks for a file's tag and length; `None` if there is no such file. Large files are answered
-    /// with a redirect to another host that carries both, so redirects are only followed within the
-    /// hub, and only while they do not tell.
+    /// Asks for a file's entity tag and length; `None` if there is no such file. For a large file
+    /// the hub answers with a redirect to another host that carries both, so redirects are followed
+    /// only within the hub, and only until both are known.
     pub(crate) fn describe(&self, commit: &str, file: &str) -> Result<Option<Remote>, HubError> {
         let mut uri = self.uri(&self.file_path(commit, file), file)?;
         let mut linked_etag = None;
@@ -144,7 +144,7 @@ impl<'a> Client<'a> {
         Err(bad_answer(self.endpoint.origin(), file, "too many redirects"))
     }
 
-    /// Opens a file's content from byte `from` on, wherever the hub sends us for it.
+    /// Opens a download from byte `from` on, following redirects to other hosts.
     pub(crate) fn open(&self, commit: &str, file: &str, from: u64) -> Result<Stream, HubError> {
         let range = (from > 0).then_some(from);
         let (origin, response) = self.follow(&self.file_path(commit, file), range, file)?;
@@ -187,7 +187,7 @@ impl<'a> Client<'a> {
         Err(bad_answer(self.endpoint.origin(), what, "too many redirects"))
     }
 
-    /// One request. Only the hub itself gets to see the token.
+    /// Sends one request. The token is sent only to the hub itself, never to a host it redirects to.
     fn send(
         &self,
         method: &Method,
@@ -207,7 +207,7 @@ impl<'a> Client<'a> {
         Ok((origin, response))
     }
 
-    /// Turns a status that is no success into the error that explains it.
+    /// Converts a status other than success into the error that explains it.
     fn check(&self, at: &Origin, response: &Response<Body>, what: &str) -> Result<(), HubError> {
         let status = response.status();
         let (host, model) = (at.name(), self.id.to_string());
@@ -223,7 +223,7 @@ impl<'a> Client<'a> {
     }
 }
 
-/// The certificate authorities in a PEM file.
+/// Reads the certificate authorities in a PEM file.
 fn trusted(path: &Path) -> Result<RootCerts, HubError> {
     let pem = std::fs::read(path).map_err(HubError::io(path))?;
     let mut found = Vec::new();
@@ -242,7 +242,7 @@ fn trusted(path: &Path) -> Result<RootCerts, HubError> {
     Ok(found.into())
 }
 
-/// What the connection said, as a typed error.
+/// Converts an error of the HTTP library, adding the host.
 fn network(at: &Origin, error: &ureq::Error) -> HubError {
     HubError::Network { host: at.name(), reason: error.to_string() }
 }
@@ -260,7 +260,7 @@ fn location(response: &Response<Body>) -> Option<&str> {
     redirect.then(|| response.headers().get(header::LOCATION)?.to_str().ok()).flatten()
 }
 
-/// The tag without its quotes, if it can be a file name.
+/// The entity tag without quotes; `None` if it cannot serve as a file name.
 fn blob_name(etag: &str) -> Option<String> {
     let etag = etag.trim().trim_start_matches("W/").trim_matches('"');
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
@@ -270,7 +270,7 @@ fn blob_name(etag: &str) -> Option<String> {
     usable.then(|| etag.to_owned())
 }
 
-/// First position and total length in `bytes 10-99/100`.
+/// The first byte and the total length in a header such as `bytes 10-99/100`.
 fn content_range(value: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = value.trim().strip_prefix("bytes ")?.split_once('/')?;
     Some((range.split_once('-')?.0.parse().ok()?, total.parse().ok()))

@@ -1,4 +1,4 @@
-//! Bringing one file into the cache: continue or begin, check, then put in place.
+//! Downloads one file into the cache: resumes or starts, verifies, then moves it into place.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -11,16 +11,16 @@ use crate::cache::RepoCache;
 use crate::client::{Client, Remote};
 use crate::error::HubError;
 
-/// How often a broken transfer is taken up again before the error is reported.
+/// The number of times a broken transfer is resumed before its error is reported.
 const ATTEMPTS: usize = 5;
-/// A file of unannounced length may have this many bytes.
+/// The largest accepted file, in bytes, if its length is not announced.
 const MAX_UNSIZED_BYTES: u64 = 64 << 20;
-/// Bytes moved at a time.
+/// The size of the transfer buffer in bytes.
 const CHUNK: usize = 256 << 10;
-/// Length of a SHA-256 in hexadecimal digits.
+/// The length of a SHA-256 in hexadecimal digits.
 const SHA256_LEN: usize = 64;
 
-/// Fetches the files of one commit.
+/// Downloads files of one commit.
 pub(crate) struct Downloader<'a> {
     pub(crate) client: &'a Client<'a>,
     pub(crate) cache: &'a RepoCache,
@@ -29,8 +29,8 @@ pub(crate) struct Downloader<'a> {
 }
 
 impl Downloader<'_> {
-    /// Puts a file into the snapshot unless it is there already. `false` if the hub has no such
-    /// file.
+    /// Adds a file to the snapshot unless it is there already. Returns `false` if the hub has no
+    /// such file.
     pub(crate) fn fetch(&mut self, file: &str) -> Result<bool, HubError> {
         if self.cache.has(self.commit, file) {
             return Ok(true);
@@ -54,7 +54,7 @@ impl Downloader<'_> {
         let inherited = partial.len > 0;
         let mut result = self.transfer(file, remote, &mut partial);
         if inherited && matches!(result, Err(HubError::Corrupt { .. })) {
-            // What an earlier run left behind was damaged.
+            // The incomplete file left by an earlier run was damaged.
             partial.restart()?;
             result = self.transfer(file, remote, &mut partial);
         }
@@ -67,7 +67,7 @@ impl Downloader<'_> {
         Ok(())
     }
 
-    /// Fills `partial` and checks it, taking broken transfers up again where they stopped.
+    /// Fills `partial` and verifies it, resuming broken transfers where they stopped.
     fn transfer(
         &mut self,
         file: &str,
@@ -82,7 +82,7 @@ impl Downloader<'_> {
         while remote.size.is_none_or(|size| partial.len < size) {
             match self.receive(file, remote, partial) {
                 Ok(()) => break,
-                // "Range not satisfiable": what is here is not a beginning of the file.
+                // "Range not satisfiable": the local bytes are not the start of this file.
                 Err(HubError::Status { status: 416, .. }) if partial.len > 0 => {
                     partial.restart()?;
                 }
@@ -131,7 +131,8 @@ impl Downloader<'_> {
     }
 }
 
-/// A blob that exists under its final name is complete; a wrong length means it was tampered with.
+/// Whether a blob is complete. One under its final name always is, unless its length is wrong
+/// because it was tampered with.
 fn is_complete(blob: &Path, size: Option<u64>) -> bool {
     blob.metadata().is_ok_and(|found| found.is_file() && size.is_none_or(|s| s == found.len()))
 }
@@ -142,9 +143,10 @@ fn is_sha256(etag: &str) -> bool {
 
 /// A blob that is being written.
 ///
-/// Only content with a checksum is left for a later run to continue, under a name that run can find.
-/// Bytes are written at their own position and never cut off, so two writers that ignore the
-/// lock write the same bytes. Anything else goes to a name of its own and is removed on failure.
+/// Only content with a checksum is kept for a later run to resume, under a name that the run can
+/// find. Bytes are written at their own offset and never truncated, so two writers that ignore the
+/// lock write the same bytes. Content without a checksum goes to a unique name and is removed on
+/// failure.
 struct Partial {
     path: PathBuf,
     file: File,
@@ -174,7 +176,7 @@ impl Partial {
         Ok(partial)
     }
 
-    /// Takes what is there already into length and checksum.
+    /// Reads the bytes that are already in the file, to update length and checksum.
     fn read_existing(&mut self) -> Result<(), HubError> {
         let mut chunk = vec![0; CHUNK];
         loop {
@@ -198,7 +200,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Begins again with an empty file.
+    /// Starts again with an empty file.
     fn restart(&mut self) -> Result<(), HubError> {
         if self.is_kept {
             fs::remove_file(&self.path).map_err(HubError::io(&self.path))?;
@@ -229,11 +231,11 @@ impl Partial {
         self.is_kept = false;
     }
 
-    /// Makes the content durable, then visible.
+    /// Flushes the content to disk, then renames it to its final name.
     fn finish(mut self, blob: &Path, size: Option<u64>) -> Result<(), HubError> {
         self.file.sync_all().map_err(HubError::io(&self.path))?;
         match fs::rename(&self.path, blob) {
-            // Somebody who ignores the lock was faster.
+            // Another process that ignores the lock finished first.
             Err(_) if is_complete(blob, size) => {}
             result => result.map_err(HubError::io(blob))?,
         }
@@ -245,7 +247,7 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.is_kept {
-            // Nothing more can be done about a file that will not go away; nobody trusts it.
+            // A failure to remove the file is ignored, since its name marks it as incomplete.
             let _ = fs::remove_file(&self.path);
         }
     }

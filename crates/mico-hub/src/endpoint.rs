@@ -1,11 +1,11 @@
-//! Addresses: the hub's own, and where it redirects to.
+//! URLs of the hub and of the hosts that it redirects to.
 
 use ureq::http::Uri;
 
 use crate::error::HubError;
 use crate::options::DEFAULT_ENDPOINT;
 
-/// Scheme, host and port: what decides whether a server may see the token.
+/// Scheme, host and port, which decide whether a server may receive the token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Origin {
     https: bool,
@@ -24,7 +24,7 @@ impl Origin {
         Some(Self { https, host: uri.host()?.to_ascii_lowercase(), port })
     }
 
-    /// The host as messages name it: with its port where that is not the usual one.
+    /// The host for messages, with its port if that is not the default.
     pub(crate) fn name(&self) -> String {
         match (self.https, self.port) {
             (true, 443) | (false, 80) => self.host.clone(),
@@ -33,7 +33,7 @@ impl Origin {
     }
 }
 
-/// The address of a hub.
+/// The base URL of a hub.
 #[derive(Clone, Debug)]
 pub(crate) struct Endpoint {
     url: String,
@@ -69,19 +69,19 @@ impl Endpoint {
         &self.origin
     }
 
-    /// The hub's name in messages.
+    /// The hub's host name for messages.
     pub(crate) fn host(&self) -> String {
         self.origin.name()
     }
 }
 
-/// Leaves out everything up to the last `@`, since a password may stand there.
+/// The URL after its last `@`, because a password may precede it.
 fn without_credentials(url: &str) -> &str {
     url.rsplit_once('@').map_or(url, |(_, rest)| rest)
 }
 
-/// The address a `Location` header points to, seen from `from`. A step down from https to http is
-/// refused, so that nobody on the way can replace a file that has no checksum.
+/// Resolves a `Location` header relative to `from`. A redirect from https to http is refused, so
+/// that nobody on the network can replace a file that has no checksum.
 pub(crate) fn redirected(from: &Uri, location: &str) -> Result<Uri, String> {
     let scheme = from.scheme_str().unwrap_or("https");
     let authority = from.authority().map_or("", |a| a.as_str());

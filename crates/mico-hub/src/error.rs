@@ -1,19 +1,19 @@
-//! Every way in which finding a model can fail.
+//! The errors of finding or downloading a model.
 
 use std::path::PathBuf;
 
-/// Why a model could not be found or fetched. Each message is one line; none contains a token.
+/// Why a model could not be found or downloaded. Each message is one line and never contains a token.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HubError {
-    /// The value reads as a path, but there is no folder.
+    /// The value is written like a path, but no such folder exists.
     #[error(
         "model `{value}`: {found}; accepted: an existing folder or a hub id org/name[@revision]"
     )]
     NotAFolder {
-        /// What was given.
+        /// The model name or path that was given.
         value: String,
-        /// What is there instead.
+        /// What is at that path instead, for instance "no such folder".
         found: &'static str,
     },
 
@@ -22,41 +22,41 @@ pub enum HubError {
         "model `{value}`: {reason}; accepted: an existing folder or a hub id org/name[@revision]"
     )]
     InvalidId {
-        /// What was given.
+        /// The model name or path that was given.
         value: String,
-        /// What is wrong with it as a hub id.
+        /// Why it is not a valid hub id.
         reason: String,
     },
 
-    /// A setting has a value that cannot be used.
+    /// An environment variable has an unusable value.
     #[error("{name} is `{value}`; accepted: {accepted}")]
     InvalidSetting {
-        /// The environment variable the setting comes from.
+        /// The name of the environment variable.
         name: &'static str,
-        /// Its value.
+        /// The value found, without credentials.
         value: String,
-        /// What would do.
+        /// A description of the accepted values.
         accepted: &'static str,
     },
 
-    /// The access token cannot be sent in a header. Its value is withheld.
+    /// The access token has characters that cannot be sent in a header. Its value is not shown.
     #[error("the access token from {origin} is malformed; accepted: visible ASCII characters only")]
     InvalidToken {
-        /// Where the token was read.
+        /// Where the token was read from: a variable, a file or the caller.
         origin: String,
     },
 
-    /// No folder for the cache can be derived.
+    /// No cache folder can be derived because no relevant environment variable is set.
     #[error("no cache folder: none of HF_HUB_CACHE, HF_HOME, XDG_CACHE_HOME and HOME is set")]
     NoCacheFolder,
 
-    /// The network may not be used and the cache lacks something.
+    /// Offline mode forbids network access, and a file is not in the cache.
     #[error(
         "model {model} is not cached: `{missing}` is not in {}, and offline mode forbids fetching it",
         cache.display()
     )]
     NotCached {
-        /// The model, with its revision.
+        /// The model with its revision, as `org/name@revision`.
         model: String,
         /// The first file found missing.
         missing: String,
@@ -64,97 +64,97 @@ pub enum HubError {
         cache: PathBuf,
     },
 
-    /// The hub refused access.
+    /// The hub refused access: the model is private or gated, or does not exist.
     #[error(
         "{host} refused access to {model} (status {status}): it does not exist, or is private or gated \
          and a token may be needed (set HF_TOKEN)"
     )]
     Denied {
-        /// The hub.
+        /// The host name of the hub.
         host: String,
-        /// The model, with its revision.
+        /// The model with its revision, as `org/name@revision`.
         model: String,
-        /// 401 or 403.
+        /// The HTTP status, 401 or 403.
         status: u16,
     },
 
-    /// The hub knows no such model or revision.
+    /// The hub has no such model or revision.
     #[error("{host} has no model {model} (status 404): check the id and the revision")]
     NotFound {
-        /// The hub.
+        /// The host name of the hub.
         host: String,
-        /// The model, with its revision.
+        /// The model with its revision, as `org/name@revision`.
         model: String,
     },
 
-    /// The model's repository lacks a file the engine cannot do without.
+    /// The model's repository lacks a file that is required to load it.
     #[error("model {model} on {host} has no {file}")]
     MissingFile {
-        /// The hub.
+        /// The host name of the hub.
         host: String,
-        /// The model, with its revision.
+        /// The model with its revision, as `org/name@revision`.
         model: String,
-        /// The file, or the alternatives any of which would do.
+        /// The missing file, or the alternatives of which one is required.
         file: String,
     },
 
     /// A server could not be reached, or the connection broke.
     #[error("cannot fetch from {host}: {reason}")]
     Network {
-        /// The server.
+        /// The host that was contacted.
         host: String,
-        /// What the connection said.
+        /// The message of the HTTP library.
         reason: String,
     },
 
-    /// A server answered with a status that is neither success nor explained above.
+    /// A server answered with a status that is neither success nor covered by another variant.
     #[error("{host} answered {what} with status {status}")]
     Status {
-        /// The server.
+        /// The host that answered.
         host: String,
-        /// What was asked for.
+        /// The model or file that was requested.
         what: String,
-        /// The status.
+        /// The HTTP status code.
         status: u16,
     },
 
-    /// A server's answer makes no sense.
+    /// A server's response is malformed or lacks required information.
     #[error("{host} gave an unusable answer for {what}: {reason}")]
     BadAnswer {
-        /// The server.
+        /// The host that answered.
         host: String,
-        /// What was asked for.
+        /// The model or file that was requested.
         what: String,
-        /// What is wrong with the answer.
+        /// What is wrong with the response.
         reason: String,
     },
 
-    /// The received bytes are not the announced ones.
+    /// The downloaded bytes do not have the announced length or checksum.
     #[error("{file}: received {found}, the hub announced {expected}; nothing was kept")]
     Corrupt {
-        /// The file.
+        /// The file's name in the repository.
         file: String,
-        /// Length or checksum received.
+        /// The length or checksum of the downloaded bytes.
         found: String,
-        /// Length or checksum announced.
+        /// The length or checksum that the hub announced.
         expected: String,
     },
 
-    /// The list of weight shards cannot be used.
+    /// The index of weight shards is malformed.
     #[error("{}: {reason}", path.display())]
     BadIndex {
-        /// The index file.
+        /// The path of the index file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with the index, as text for a message.
         reason: String,
     },
 
-    /// The cache could not be read or written.
+    /// A file or folder of the cache could not be read or written.
     #[error("{}: {source}", path.display())]
     Io {
-        /// The file or folder.
+        /// The file or folder that could not be accessed.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error reported by the operating system.
         source: std::io::Error,
     },
 }
@@ -165,7 +165,7 @@ impl HubError {
         move |source| Self::Io { path, source }
     }
 
-    /// Whether the server is out of reach or out of order, rather than saying no.
+    /// Whether the server is unreachable or overloaded, rather than refusing the request.
     pub(crate) fn is_outage(&self) -> bool {
         match self {
             Self::Network { .. } => true,

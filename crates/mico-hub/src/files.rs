@@ -1,4 +1,4 @@
-//! Which files of a repository make up a model.
+//! The files of a repository that are needed to load a model.
 
 use std::fs::File;
 use std::path::Path;
@@ -8,11 +8,11 @@ pub(super) use mico_tensors::{INDEX_FILE, SINGLE_FILE};
 
 use crate::error::HubError;
 
-/// The file a model cannot do without, beside its weights and a tokenizer.
+/// The required configuration file; weights and a tokenizer are required as well.
 pub(crate) const CONFIG_FILE: &str = "config.json";
-/// The ways a tokenizer comes, the usual one first.
+/// The alternative sets of tokenizer files, in order of preference.
 pub(crate) const TOKENIZERS: [&[&str]; 2] = [&["tokenizer.json"], &["vocab.json", "merges.txt"]];
-/// Files that not every checkpoint has.
+/// Files that are downloaded if the repository has them.
 pub(crate) const OPTIONAL: [&str; 8] = [
     "added_tokens.json",
     "generation_config.json",
@@ -23,13 +23,13 @@ pub(crate) const OPTIONAL: [&str; 8] = [
     "chat_template.jinja",
     "chat_template.json",
 ];
-/// More shards than any published model has.
+/// The most shards accepted, more than any published model has.
 const MAX_SHARDS: usize = 1000;
-/// Longest name of a shard.
+/// The longest accepted name of a shard, in bytes.
 const MAX_SHARD_NAME: usize = 200;
 
-/// The shards an index lists, sorted. Each must be a safetensors file, so that an index cannot reach for
-/// anything but weights.
+/// The shards that an index lists, sorted. Each must be a plain `.safetensors` name, so that an
+/// index cannot request any other file.
 pub(crate) fn shards(index: &Path) -> Result<Vec<String>, HubError> {
     let bad = |reason: String| HubError::BadIndex { path: index.to_path_buf(), reason };
     let file = File::open(index).map_err(HubError::io(index))?;

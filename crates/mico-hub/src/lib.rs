@@ -1,12 +1,12 @@
-//! Model folders from the Hugging Face hub: [`resolve`] gives the local folder of a [`ModelRef`], from
-//! the cache where it is complete and by downloading what is missing where it is not.
+//! Local folders for models on the Hugging Face hub: [`resolve`] returns the folder of a
+//! [`ModelRef`], from the cache if that is complete, otherwise after downloading what is missing.
 //!
-//! Files live in the cache layout that the hub's own tools use (`models--org--name/` with `refs/`,
-//! `snapshots/<commit>/<file>` linking to `blobs/<etag>`), so both share one copy. The `hf-hub` crate
-//! is not used because its 1.0 brings an async runtime and a second transfer protocol (over two
-//! hundred crates) and neither continues, checks nor times out a plain download.
+//! Files are stored in the cache layout of the hub's own tools (`models--org--name/` with `refs/`,
+//! `snapshots/<commit>/<file>` linking to `blobs/<etag>`), so both share one copy. The `hf-hub`
+//! crate is not used because its version 1.0 brings an async runtime and a second transfer protocol
+//! (over two hundred crates), and it does not resume, verify or time out a plain download.
 //!
-//! This is the one crate of the workspace that speaks HTTP and TLS (`ureq` with `rustls`, whose
+//! This is the only crate of the workspace that uses HTTP and TLS (`ureq` with `rustls`, whose
 //! cryptography needs a C compiler); nothing below the command line depends on it.
 //!
 //! ```no_run
@@ -40,49 +40,49 @@ use client::{Client, Revision};
 use download::Downloader;
 use files::{CONFIG_FILE, INDEX_FILE, OPTIONAL, SINGLE_FILE, TOKENIZERS, shards};
 
-/// What happens while a model is being fetched.
+/// A progress event while a model is being fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<'a> {
     /// The hub cannot be reached; a complete cached copy is used instead.
     Unreachable {
-        /// Why the hub could not be asked.
+        /// Why the hub could not be reached.
         reason: String,
     },
-    /// Another process is downloading this file; we wait for it.
+    /// Another process is downloading this file, and we wait for it.
     Waiting {
-        /// The file.
+        /// The file's name in the repository.
         file: &'a str,
     },
-    /// A download begins.
+    /// The download of a file starts or resumes.
     Started {
-        /// The file.
+        /// The file's name in the repository.
         file: &'a str,
-        /// Its length, if the hub tells.
+        /// The file's length in bytes; `None` if the hub does not announce it.
         size: Option<u64>,
-        /// Bytes kept from an earlier attempt.
+        /// The number of bytes kept from an earlier attempt.
         resumed: u64,
     },
-    /// More of the file has arrived. The count falls back if the server cannot continue a transfer.
+    /// More bytes have arrived. The count decreases if the server cannot resume a transfer.
     Advanced {
-        /// The file.
+        /// The file's name in the repository.
         file: &'a str,
-        /// Bytes there so far.
+        /// The number of bytes received so far, including resumed ones.
         received: u64,
     },
-    /// The file is checked and in the cache.
+    /// The file has been verified and is in the cache.
     Finished {
-        /// The file.
+        /// The file's name in the repository.
         file: &'a str,
     },
 }
 
-/// Gives a local folder with everything needed to load the model: configuration, tokenizer, chat
-/// template, weights.
+/// Returns a local folder with everything needed to load the model: configuration, tokenizer, chat
+/// template and weights.
 ///
-/// Offline, only the cache is looked at. Online, one request says which commit the revision is, and
-/// only files missing from that commit's snapshot are downloaded, the weights last. If the hub
-/// cannot be reached, a complete cached copy is used and [`Event::Unreachable`] says so.
+/// Offline, only the cache is used. Online, one request asks which commit the revision refers to,
+/// and only the files missing from that commit's snapshot are downloaded, the weights last. If the
+/// hub cannot be reached, a complete cached copy is used and [`Event::Unreachable`] is reported.
 pub fn resolve(
     model: &ModelRef,
     options: &HubOptions,
@@ -108,7 +108,7 @@ pub fn resolve(
     }
 }
 
-/// The cached snapshot of the revision, if nothing a model needs is missing.
+/// The cached snapshot of the revision; an error if a required file is missing.
 fn from_cache(id: &HubId, cache: &RepoCache) -> Result<PathBuf, HubError> {
     let missing = |file: &str| HubError::NotCached {
         model: id.to_string(),
@@ -152,7 +152,7 @@ fn from_hub(
     };
     let may_have = |file: &str| files.as_ref().is_none_or(|list| list.contains(file));
     let no_weights = || missing(&format!("{SINGLE_FILE} or {INDEX_FILE}"));
-    // Told before anything is downloaded.
+    // Missing files are reported before anything is downloaded.
     if !may_have(CONFIG_FILE) {
         return Err(missing(CONFIG_FILE));
     }
@@ -193,7 +193,7 @@ fn from_hub(
             }
         }
     }
-    // Last, so that a revision always stands for a complete snapshot.
+    // Stored last, so that a revision always refers to a complete snapshot.
     cache.remember(id.revision(), commit)?;
     Ok(cache.snapshot(commit))
 }

@@ -1,27 +1,27 @@
-//! What a user may name as a model: a folder, or a repository on the hub.
+//! Parses what a user may give as a model: a local folder, or a repository on the hub.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::error::HubError;
 
-/// The revision meant when none is given.
+/// The revision that is used if none is given.
 pub const DEFAULT_REVISION: &str = "main";
-/// Longest organisation, repository or revision name; the hub's own limit for the first two.
+/// The longest organisation, repository or revision name; the hub's own limit for the first two.
 const MAX_NAME_LEN: usize = 96;
-/// Length of a full commit hash.
+/// The length of a full git commit hash in hexadecimal digits.
 const COMMIT_LEN: usize = 40;
 
-/// Where a model comes from.
+/// The source of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelRef {
-    /// A folder that is already here.
+    /// A local folder that exists; nothing is downloaded.
     Folder(PathBuf),
-    /// A repository on the hub.
+    /// A repository on the hub, at a revision.
     Hub(HubId),
 }
 
-/// A repository on the hub at a revision. Every part is safe in a path and in a URL.
+/// A repository on the hub at a revision. Every part is checked to be safe in a path and in a URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HubId {
     org: String,
@@ -30,8 +30,8 @@ pub struct HubId {
 }
 
 impl ModelRef {
-    /// Reads a folder path or `org/name[@revision]`. An existing folder wins over a hub id of the
-    /// same spelling; what is spelt like a path is never looked up on the hub.
+    /// Parses a folder path or `org/name[@revision]`. An existing folder takes precedence over a
+    /// hub id of the same spelling, and a value written like a path is never looked up on the hub.
     ///
     /// ```
     /// use mico_hub::ModelRef;
@@ -77,22 +77,22 @@ impl HubId {
         Ok(Self { org: org.to_owned(), name: name.to_owned(), revision: revision.to_owned() })
     }
 
-    /// `org/name`.
+    /// The repository's id, `org/name`, without the revision.
     pub fn repo(&self) -> String {
         format!("{}/{}", self.org, self.name)
     }
 
-    /// Branch, tag or commit.
+    /// The branch, tag or commit hash; `main` if none was given.
     pub fn revision(&self) -> &str {
         &self.revision
     }
 
-    /// The repository's folder name in the cache.
+    /// The repository's folder name in the cache, `models--org--name`.
     pub(crate) fn folder(&self) -> String {
         format!("models--{}--{}", self.org, self.name)
     }
 
-    /// The revision as one path segment of a URL.
+    /// The revision escaped as one path segment of a URL.
     pub(crate) fn revision_segment(&self) -> String {
         self.revision.replace('/', "%2F").replace('+', "%2B")
     }
@@ -109,7 +109,7 @@ pub(crate) fn is_commit(text: &str) -> bool {
     text.len() == COMMIT_LEN && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The hub's naming rule. A double dash would make two repositories share a cache folder.
+/// Checks the hub's naming rules. A double dash would make two repositories share a cache folder.
 fn check_repo_part(what: &str, part: &str) -> Result<(), String> {
     check_name(what, part, "._-")?;
     if part.contains("..") || part.contains("--") {
@@ -121,7 +121,7 @@ fn check_repo_part(what: &str, part: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// A branch such as `refs/pr/3` has slashes; each part must be an ordinary file name.
+/// Checks a revision. A branch such as `refs/pr/3` has slashes, and each part must be a plain file name.
 fn check_revision(revision: &str) -> Result<(), String> {
     if revision.len() > MAX_NAME_LEN {
         return Err(format!("revision is longer than {MAX_NAME_LEN} characters"));

@@ -1,4 +1,4 @@
-//! Where the hub is, where its cache is, and who is asking.
+//! Settings for accessing the hub: endpoint, cache folder, token, timeouts and proxy.
 
 use std::fmt;
 use std::fs::File;
@@ -9,25 +9,25 @@ use std::time::Duration;
 use crate::endpoint::Endpoint;
 use crate::error::HubError;
 
-/// The public hub.
+/// The base URL of the public Hugging Face hub.
 pub const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
-/// How long looking up a host name, and then connecting to it, may take.
+/// The default limit for resolving a host name, and again for connecting to it.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a server may take to begin its answer.
+/// The default limit for a server to begin its response.
 pub const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
-/// How long a running download may stand still.
+/// The default limit for a download without any progress.
 pub const READ_TIMEOUT: Duration = Duration::from_mins(1);
-/// A token file is one line; more than this is not read.
+/// The most bytes read from a token file, which holds one line.
 const MAX_TOKEN_BYTES: u64 = 4096;
 
-/// Limits on waiting for a server.
+/// Time limits for network operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Limit for the name lookup and for connecting, each.
+    /// The limit for resolving the host name, and again for connecting.
     pub connect: Duration,
-    /// Limit until the answer's headers are here.
+    /// The limit until the response headers have arrived.
     pub response: Duration,
-    /// Limit between two pieces of a body.
+    /// The limit between two chunks of the response body.
     pub read: Duration,
 }
 
@@ -37,13 +37,13 @@ impl Default for Timeouts {
     }
 }
 
-/// An access token. It never shows in `Debug` output and has no `Display`.
+/// An access token. It is hidden in `Debug` output and has no `Display`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
 impl Token {
-    /// Accepts what can be sent in a header, surrounding white space removed. `origin` names the
-    /// source in the error.
+    /// Accepts a token that can be sent in a header, after trimming; `None` if it is empty.
+    /// `origin` names its source in the error.
     fn new(text: &str, origin: &str) -> Result<Option<Self>, HubError> {
         let text = text.trim();
         if !text.bytes().all(|b| b.is_ascii_graphic()) {
@@ -63,7 +63,7 @@ impl fmt::Debug for Token {
     }
 }
 
-/// Everything [`resolve`](crate::resolve) needs to know about its surroundings.
+/// The settings that [`resolve`](crate::resolve) needs.
 #[derive(Clone)]
 pub struct HubOptions {
     pub(crate) endpoint: Endpoint,
@@ -72,12 +72,12 @@ pub struct HubOptions {
     pub(crate) offline: bool,
     pub(crate) timeouts: Timeouts,
     pub(crate) proxy: Option<ureq::Proxy>,
-    /// PEM file of the authorities to trust; the built-in list without one.
+    /// A PEM file of certificate authorities to trust; `None` for the built-in list.
     pub(crate) certificates: Option<PathBuf>,
 }
 
 impl HubOptions {
-    /// The public hub with this cache folder, no token, online, no proxy.
+    /// Settings for the public hub with this cache folder: online, without token or proxy.
     pub fn new(cache: impl Into<PathBuf>) -> Self {
         Self {
             endpoint: Endpoint::public(),
@@ -90,7 +90,7 @@ impl HubOptions {
         }
     }
 
-    /// Reads the process environment once: the variables of [`HubOptions::from_vars`] and the usual
+    /// Reads the process environment: the variables of [`HubOptions::from_vars`] and the usual
     /// proxy variables.
     pub fn from_env() -> Result<Self, HubError> {
         let mut options = Self::from_vars(|name| std::env::var(name).ok())?;
@@ -98,11 +98,12 @@ impl HubOptions {
         Ok(options)
     }
 
-    /// Reads the settings from `var`, which answers like the environment: `HF_HUB_CACHE`, else
-    /// `HF_HOME`, else `XDG_CACHE_HOME`, else `HOME` for the cache; `HF_TOKEN`, else the file
-    /// `HF_TOKEN_PATH` or `token` in the home folder of the hub's tools; `HF_ENDPOINT`;
-    /// `HF_HUB_OFFLINE` and `TRANSFORMERS_OFFLINE`; `SSL_CERT_FILE` for the certificate authorities of a
-    /// company's own network. An empty value counts as absent.
+    /// Reads the settings from `var`, which returns the value of an environment variable:
+    /// `HF_HUB_CACHE`, else `HF_HOME`, else `XDG_CACHE_HOME`, else `HOME` for the cache;
+    /// `HF_TOKEN`, else the file `HF_TOKEN_PATH` or `token` in the home folder of the hub's tools;
+    /// `HF_ENDPOINT`; `HF_HUB_OFFLINE` and `TRANSFORMERS_OFFLINE`; `SSL_CERT_FILE` for the
+    /// certificate authorities to trust instead of the built-in list, such as those of a company
+    /// network. An empty value counts as unset.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Self, HubError> {
         let var = |name: &str| var(name).filter(|value| !value.trim().is_empty());
         let user_home = var("HOME").or_else(|| var("USERPROFILE")).map(PathBuf::from);
@@ -131,48 +132,48 @@ impl HubOptions {
         Ok(options)
     }
 
-    /// Talks to the hub at this address, such as a mirror. Only `http` and `https` addresses
-    /// without query or user information are accepted.
+    /// Uses the hub at this URL, such as a mirror. Only `http` and `https` URLs without query or
+    /// user information are accepted.
     pub fn with_endpoint(mut self, url: &str) -> Result<Self, HubError> {
         self.endpoint = Endpoint::parse(url)?;
         Ok(self)
     }
 
-    /// Sends this token, to the endpoint only. An empty one sends none.
+    /// Sends this token, to the endpoint only; an empty text means no token.
     pub fn with_token(mut self, token: &str) -> Result<Self, HubError> {
         self.token = Token::new(token, "the caller")?;
         Ok(self)
     }
 
-    /// Whether to answer from the cache alone.
+    /// Sets whether only the cache is used and the network is not.
     pub fn with_offline(mut self, offline: bool) -> Self {
         self.offline = offline;
         self
     }
 
-    /// Replaces the default limits on waiting.
+    /// Replaces the default time limits.
     pub fn with_timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
         self
     }
 
-    /// The cache folder.
+    /// The root folder of the cache.
     pub fn cache(&self) -> &Path {
         &self.cache
     }
 
-    /// The hub's address.
+    /// The base URL of the hub, without a trailing slash.
     pub fn endpoint(&self) -> &str {
         self.endpoint.url()
     }
 
-    /// Whether the network is left alone.
+    /// Whether network access is disabled.
     pub fn is_offline(&self) -> bool {
         self.offline
     }
 }
 
-/// The proxy is left out because its address may contain a password.
+/// The proxy is omitted because its URL may contain a password.
 impl fmt::Debug for HubOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HubOptions")
@@ -196,7 +197,7 @@ fn expand(value: &str, user_home: Option<&Path>) -> PathBuf {
     }
 }
 
-/// A token file that is not there means no token; one that cannot be read is an error.
+/// Reads a token file; a missing file means no token, an unreadable one is an error.
 fn read_token(path: &Path) -> Result<Option<Token>, HubError> {
     let file = match File::open(path) {
         Ok(file) => file,

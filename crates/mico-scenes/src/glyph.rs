@@ -1,11 +1,11 @@
-//! Characters as small bitmaps.
+//! Bitmap font for the characters printed on objects.
 
 use font8x8::UnicodeFonts as _;
 
-/// Cells per side of a character.
+/// The number of cells per side of a character's bitmap.
 pub(crate) const CELLS: usize = 8;
 
-/// Whether the character has ink at this place, given in cells from its upper left corner.
+/// Whether the character's bitmap is set at a point, given in cells from its upper left corner.
 pub(crate) fn ink(character: char, x: f32, y: f32) -> bool {
     if x < 0.0 || y < 0.0 || x >= CELLS as f32 {
         return false;

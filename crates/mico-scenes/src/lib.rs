@@ -1,8 +1,8 @@
-//! Synthetic pictures whose contents are known, and questions about them whose answers are certain.
+//! Synthetic images with known contents, and questions about them with known answers.
 //!
-//! One definition serves everything: the embedded model is trained on what this crate makes, and the
-//! built-in benchmark asks about scenes of another [`Split`]. The same split, seed and index give the
-//! same scene and questions on every machine.
+//! The embedded model is trained on these scenes, and the built-in benchmark asks about scenes of
+//! another [`Split`]. The same split, seed and index give the same scene and questions on every
+//! machine.
 //!
 //! ```
 //! use mico_scenes::{Kind, Split, ask, scene};
@@ -32,6 +32,6 @@ pub use scene::{BACKGROUND, CHARACTERS, Colour, LABELS, Object, SIDE, Scene, Spl
 pub use shape::Shape;
 pub use vocabulary::vocabulary;
 
-/// Raised whenever a scene, a picture or a question changes, so that old results are not taken for
-/// new ones.
+/// The version of the generator, increased whenever scenes, images or questions change, so that old
+/// results are not compared with new ones.
 pub const VERSION: u32 = 1;

@@ -1,28 +1,28 @@
-//! Drawing a scene.
+//! Renders a scene to pixels.
 
 use crate::glyph::{self, CELLS};
 use crate::scene::{Object, SIDE, Scene};
 use mico_util::SplitMix64;
 
-/// Cells per side of the coarse noise that makes the background's texture.
+/// The number of cells per side of the coarse noise in the background texture.
 const NOISE: usize = 12;
-/// Strength of the coarse and the fine noise.
+/// The amplitudes of the coarse and the fine noise, in colour levels of 0 to 255.
 const COARSE: f32 = 26.0;
 const FINE: f32 = 5.0;
-/// Pixels per cell of a character, and the radius of the plate it stands on: small print, on one
-/// to four of the 24 x 24 patches.
+/// Pixels per cell of a character, and the radius in pixels of the plate behind it: small print
+/// that covers one to four of the 24 x 24 patches.
 const CELL: f32 = 1.95;
 const PLATE: f32 = 10.25;
 
 /// An RGB picture of [`SIDE`] x [`SIDE`] pixels.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
-    /// Rows from the top, three bytes per pixel.
+    /// The pixels in rows from the top, three bytes (red, green, blue) each.
     pub pixels: Vec<u8>,
 }
 
 impl Picture {
-    /// The picture as a PNG file.
+    /// Encodes the picture as a PNG file.
     pub fn to_png(&self) -> Result<Vec<u8>, image::ImageError> {
         use image::ImageEncoder as _;
         let mut file = Vec::new();
@@ -38,7 +38,7 @@ impl Picture {
 }
 
 impl Scene {
-    /// Draws the scene.
+    /// Renders the background and then the objects in order.
     pub fn render(&self) -> Picture {
         let mut canvas = background(self.base, self.texture);
         for object in &self.objects {
@@ -49,7 +49,7 @@ impl Scene {
     }
 }
 
-/// The base colour under smooth coarse noise and a little grain.
+/// The background: the base colour with smooth coarse noise and fine grain.
 fn background(base: [f32; 3], texture: u64) -> Vec<[f32; 3]> {
     let mut rng = SplitMix64::keyed(&[texture]);
     let knots: Vec<[f32; 3]> = (0..(NOISE + 1) * (NOISE + 1))
@@ -77,7 +77,7 @@ fn background(base: [f32; 3], texture: u64) -> Vec<[f32; 3]> {
     canvas
 }
 
-/// Draws one object and its character with smooth edges.
+/// Draws one object and its character with antialiased edges.
 fn paint(canvas: &mut [[f32; 3]], object: &Object) {
     let [left, top, right, bottom] = object.bounds();
     let span = |low: f32, high: f32| {
@@ -98,16 +98,17 @@ fn paint(canvas: &mut [[f32; 3]], object: &Object) {
     }
 }
 
-/// Share of the pixel at this distance from the character's centre that is ink, by four samples.
+/// The share of a pixel, at this offset from the character's centre, that is ink; estimated from
+/// four samples.
 fn inked(character: char, x: f32, y: f32) -> f32 {
-    // The bitmaps leave their last row and column empty: half a cell centres them.
+    // The bitmaps' last row and column are empty, so half a cell centres them.
     let cell = |at: f32| at / CELL + CELLS as f32 / 2.0 - 0.5;
     let sample = |dx: f32, dy: f32| glyph::ink(character, cell(x + dx), cell(y + dy));
     let offsets = [(-0.25, -0.25), (0.25, -0.25), (-0.25, 0.25), (0.25, 0.25)];
     offsets.iter().filter(|&&(dx, dy)| sample(dx, dy)).count() as f32 / 4.0
 }
 
-/// Lays `colour` over a pixel; `share` is clamped to 0..=1.
+/// Blends `colour` over a pixel with weight `share`, which is clamped to 0..=1.
 fn mix(pixel: &mut [f32; 3], colour: [f32; 3], share: f32) {
     let share = share.clamp(0.0, 1.0);
     for (old, new) in pixel.iter_mut().zip(colour) {

@@ -1,4 +1,4 @@
-//! Questions whose answers follow from what a scene contains.
+//! Generates questions whose answers follow from the contents of a scene.
 
 use serde::Serialize;
 
@@ -6,34 +6,34 @@ use crate::scene::{Colour, Object, SIDE, Scene};
 use crate::shape::Shape;
 use mico_util::SplitMix64;
 
-/// Cells per side of the grid in which an object's place is asked for.
+/// The number of cells per side of the grid used in [`Kind::Locate`].
 pub const GRID: usize = 8;
 
-/// What a question is about; each kind is a track of the built-in benchmark.
+/// The kind of a question; each is a track of the built-in benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Whether an object is there; negatives combine a colour and a shape that are both there.
+    /// Whether an object exists; negative questions combine a colour and a shape that both occur.
     Existence,
-    /// The colour of an object.
+    /// The colour of the only object of a shape.
     Colour,
-    /// The shape of an object.
+    /// The shape of the only object of a colour.
     Shape,
-    /// Two objects' colours or sizes compared.
+    /// Whether two objects have the same colour, or one is larger or smaller than the other.
     Compare,
-    /// How many objects of a kind.
+    /// The number of objects in total, of a shape or of a colour.
     Count,
-    /// The character on an object.
+    /// The character printed on an object.
     Read,
     /// Which of nine regions of the picture an object is in.
     Region,
-    /// Column and row of an object in a grid of 8 x 8 cells.
+    /// The column and row of an object in a grid of 8 x 8 cells, from 1.
     Locate,
-    /// Whether one object lies left of, right of, above or below another.
+    /// Whether one object is left of, right of, above or below another.
     Relation,
 }
 
-/// Every kind, in the order of tables.
+/// Every kind, in the order of the tables.
 pub const KINDS: [Kind; 9] = [
     Kind::Existence,
     Kind::Colour,
@@ -47,7 +47,7 @@ pub const KINDS: [Kind; 9] = [
 ];
 
 impl Kind {
-    /// The track's name.
+    /// The name of the track, as in results and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Existence => "existence",
@@ -63,20 +63,20 @@ impl Kind {
     }
 }
 
-/// A question with its only right answer.
+/// A question with its only correct answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Question {
-    /// What it is about.
+    /// The kind of the question, which is also its track.
     pub kind: Kind,
-    /// The question.
+    /// The question as put to the model.
     pub text: String,
-    /// The answer.
+    /// The expected answer, in lower case except for characters.
     pub answer: String,
-    /// The objects it is about, by index; empty where it is about the whole scene.
+    /// Indices of the objects that the question is about; empty if it is about the whole scene.
     pub objects: Vec<usize>,
 }
 
-/// The words of the questions and answers that are no colour, shape, character or digit.
+/// The words in questions and answers other than colours, shapes, characters and digits.
 pub(crate) const WORDS: &[&str] = &[
     "is",
     "there",
@@ -129,15 +129,15 @@ pub(crate) const WORDS: &[&str] = &[
 ];
 
 const AXIS: f32 = SIDE as f32 / 3.0;
-/// Objects closer than this to the border between two regions are not asked about.
+/// Objects closer than this many pixels to the border of a region are not asked about.
 const UNSURE: f32 = 8.0;
-/// Objects must be this far apart along an axis to be left of or above one another.
+/// The least distance in pixels along an axis for one object to be left of or above another.
 const APART: f32 = 36.0;
-/// Attempts to find objects for a question whose answer is already decided, so that answers stay
-/// balanced.
+/// The number of attempts to find objects for a question whose answer has been decided first, which
+/// keeps answers balanced.
 const TRIES: usize = 40;
 
-/// A question of the given kind; `None` if the scene has nothing to ask about in that way.
+/// A random question of the given kind; `None` if the scene has no suitable objects.
 pub fn ask(scene: &Scene, kind: Kind, rng: &mut SplitMix64) -> Option<Question> {
     match kind {
         Kind::Existence => existence(scene, rng),
@@ -160,12 +160,12 @@ fn yes_no(yes: bool) -> &'static str {
     if yes { "yes" } else { "no" }
 }
 
-/// The objects that meet a condition, by index.
+/// Indices of the objects that meet a condition.
 fn those(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Vec<usize> {
     (0..scene.objects.len()).filter(|&index| accepts(&scene.objects[index])).collect()
 }
 
-/// The only object that meets a condition.
+/// The index of the only object that meets a condition; `None` if there are none or several.
 fn only(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Option<usize> {
     match those(scene, accepts)[..] {
         [index] => Some(index),
@@ -175,12 +175,12 @@ fn only(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Option<usize> {
 
 fn existence(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let yes = rng.chance(0.5);
-    // Only scenes that allow either answer are asked about: the question alone gives nothing away.
+    // Only scenes that allow either answer are used, so that the question alone reveals nothing.
     let (colour, shape) = (0..TRIES).find_map(|_| {
         let colour = rng.pick(&scene.objects)?.colour;
         let shape = rng.pick(&scene.objects)?.shape;
         let there = scene.objects.iter().any(|o| (o.colour, o.shape) == (colour, shape));
-        // The plates under characters are white or dark discs, though no objects.
+        // The plates behind characters look like white or dark discs but are not objects.
         let plate = shape == Shape::Circle && matches!(colour, Colour::White | Colour::Black);
         (!there && !plate).then_some((colour, shape))
     })?;
@@ -223,7 +223,7 @@ fn shape(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     Some(question(Kind::Shape, text, scene.objects[index].shape.word(), &[index]))
 }
 
-/// Two different objects, by index.
+/// Indices of two different random objects; `None` if the same one was drawn twice.
 fn pair(scene: &Scene, rng: &mut SplitMix64) -> Option<(usize, usize)> {
     let first = rng.below(scene.objects.len());
     let second = rng.below(scene.objects.len());
@@ -233,8 +233,8 @@ fn pair(scene: &Scene, rng: &mut SplitMix64) -> Option<(usize, usize)> {
 fn compare(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let yes = rng.chance(0.5);
     let sizes = rng.chance(0.5);
-    // Mostly `larger`: were both words as frequent, neither word nor size alone would tell anything,
-    // and learning would have nowhere to start.
+    // Mostly `larger`: if both words were equally frequent, neither word nor size alone would be
+    // informative, and learning could not start.
     let larger = rng.chance(0.8);
     let mut find = |yes: bool| {
         (0..TRIES).find_map(|_| {
@@ -248,7 +248,7 @@ fn compare(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
             Some(question(Kind::Compare, text?, yes_no(yes), &[first, second]))
         })
     };
-    // Only scenes that allow either answer are asked about: the question alone gives nothing away.
+    // Only scenes that allow either answer are used, so that the question alone reveals nothing.
     let (asked, other) = (find(yes)?, find(!yes));
     other.map(|_| asked)
 }

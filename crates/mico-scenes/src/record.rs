@@ -1,7 +1,7 @@
-//! How scenes travel to the training script: one record after the other on a stream.
+//! The record format in which scenes are streamed to the training script.
 //!
-//! A record is a little-endian `u32` with the length of a JSON document, the document ([`Contents`]),
-//! then, if pixels were asked for, the 336 x 336 x 3 bytes of the picture.
+//! A record is the length of a JSON document as a little-endian `u32`, the document ([`Contents`])
+//! and, if pixels were requested, the 336 x 336 x 3 bytes of the picture.
 
 use std::io::{self, Write};
 
@@ -10,23 +10,23 @@ use serde::Serialize;
 use crate::question::Question;
 use crate::scene::{Object, Scene};
 
-/// Everything known about a scene.
+/// The JSON document of a record: everything known about a scene.
 #[derive(Debug, Serialize)]
 pub struct Contents<'a> {
-    /// The objects.
+    /// The objects of the scene, in the order that indices refer to.
     pub objects: &'a [Object],
-    /// For each patch of a 24 x 24 raster the object on it, -1 for the background.
+    /// For each patch of a 24 x 24 grid the index of the object on it; -1 for the background.
     pub patches: Vec<i8>,
-    /// The questions with their answers.
+    /// The questions about the scene, with their answers.
     pub questions: &'a [Question],
 }
 
-/// Patches per side in a record.
+/// The number of patches per side.
 const PATCHES: usize = 24;
-/// Share of a patch an object must cover to be what the patch shows.
+/// The least share of a patch that an object must cover to be assigned to it.
 const SHARE: f32 = 0.4;
 
-/// Writes one record.
+/// Writes the record of one scene, with the picture's bytes if `pixels` is true.
 pub fn write_record(
     out: &mut impl Write,
     scene: &Scene,

@@ -1,37 +1,37 @@
-//! What a picture contains, and how scenes are drawn at random.
+//! The contents of a scene, and their random generation.
 
 use serde::Serialize;
 
 use crate::shape::Shape;
 use mico_util::SplitMix64;
 
-/// Pixels per side of a picture.
+/// The width and height of a picture in pixels.
 pub const SIDE: usize = 336;
 
-/// The characters that stand on objects: few, and none that resembles another.
+/// The characters printed on objects: few, and chosen not to resemble one another.
 pub const CHARACTERS: [char; 12] = ['A', 'C', 'E', 'H', 'K', 'P', 'T', 'X', '2', '4', '5', '7'];
 
-/// Most objects in a scene; the fewest is 2.
+/// The most objects in a scene; the least is 2.
 const MOST_OBJECTS: usize = 7;
-/// Share of objects with a character.
+/// The probability that an object has a character.
 const LABELLED: f32 = 0.75;
-/// Attempts to find room for an object before another is tried.
+/// The number of positions tried for an object before another object is drawn.
 const ATTEMPTS: usize = 60;
 
-/// Labels of a dense map: the background, and every shape in every colour.
+/// The number of labels in a dense map: the background, and each shape in each colour.
 pub const LABELS: usize = 1 + Shape::ALL.len() * Colour::ALL.len();
-/// The background's label.
+/// The label of background pixels in a dense map.
 pub const BACKGROUND: u8 = 0;
 
-/// What scenes are for. Splits share no random numbers as long as seeds are below 2^32, so no scene of
-/// one occurs in another.
+/// The purpose of a scene. Splits use different random streams as long as seeds are below 2^32, so
+/// no scene of one split occurs in another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Split {
-    /// To train on.
+    /// Scenes for training the embedded model.
     Train,
-    /// To choose settings on.
+    /// Scenes for tuning settings without touching the benchmark.
     Calibration,
-    /// To measure on.
+    /// Scenes for the built-in benchmark, never used for training or tuning.
     Benchmark,
 }
 
@@ -51,7 +51,7 @@ pub enum Colour {
 }
 
 impl Colour {
-    /// Every colour.
+    /// Every colour, in the order of declaration.
     pub const ALL: [Self; 8] = [
         Self::Red,
         Self::Green,
@@ -63,7 +63,7 @@ impl Colour {
         Self::Black,
     ];
 
-    /// The word for it.
+    /// The colour's name in questions and answers.
     pub fn word(self) -> &'static str {
         match self {
             Self::Red => "red",
@@ -94,35 +94,35 @@ impl Colour {
 /// One object of a scene. No two objects of a scene share both shape and colour.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Object {
-    /// Its outline.
+    /// The shape of the object's outline.
     pub shape: Shape,
-    /// Its colour.
+    /// The colour by which questions name the object.
     pub colour: Colour,
-    /// Whether it is one of the large ones.
+    /// Whether the object is large rather than small, for size comparisons.
     pub large: bool,
-    /// The character on it.
+    /// The character printed on the object; `None` if it has none.
     pub character: Option<char>,
-    /// Centre, in pixels from the left.
+    /// The x coordinate of the centre, in pixels from the left.
     pub x: f32,
-    /// Centre, in pixels from the top.
+    /// The y coordinate of the centre, in pixels from the top.
     pub y: f32,
-    /// Radius in pixels.
+    /// The scale of the shape in pixels; the outline reaches at most 1.2 times as far.
     pub radius: f32,
-    /// The paint it got: its colour, slightly off.
+    /// The RGB value used for drawing: the colour with a small random deviation.
     #[serde(skip)]
     pub(crate) paint: [f32; 3],
 }
 
-/// Objects on a textured background.
+/// A set of objects on a textured background.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scene {
-    /// The objects, in no particular order.
+    /// The objects, in the order in which they are drawn.
     pub objects: Vec<Object>,
     pub(crate) base: [f32; 3],
     pub(crate) texture: u64,
 }
 
-/// Scene number `index` of a split, and the random numbers to ask questions about it with.
+/// Scene number `index` of a split, and the generator with which to ask questions about it.
 pub fn scene(split: Split, seed: u64, index: u64) -> (Scene, SplitMix64) {
     let mut rng = SplitMix64::keyed(&[split as u64, seed, index]);
     let scene = Scene::draw(&mut rng);
@@ -139,7 +139,8 @@ impl Scene {
         while scene.objects.len() < wanted {
             match scene.place(rng) {
                 Some(object) => scene.objects.push(object),
-                // A crowded start leaves no room: begin again rather than ask for less.
+                // A crowded beginning may leave no room, so placement starts over instead of using
+                // fewer objects.
                 None if rounds % 50 == 49 => scene.objects.clear(),
                 None => {}
             }
@@ -148,8 +149,8 @@ impl Scene {
         scene
     }
 
-    /// An object unlike the others, in a free place; `None` when no place was found, and the caller
-    /// tries another.
+    /// A random object unlike the others at a free position; `None` if no position was found, and
+    /// the caller tries again.
     fn place(&self, rng: &mut SplitMix64) -> Option<Object> {
         let shape = *rng.pick(&Shape::ALL)?;
         let colour = *rng.pick(&Colour::ALL)?;
@@ -171,8 +172,8 @@ impl Scene {
         })
     }
 
-    /// The label of every pixel, rows from the top: [`BACKGROUND`], or the [`Object::label`] of what
-    /// covers its centre. Plates and characters belong to their object.
+    /// The label of every pixel in rows from the top: [`BACKGROUND`], or the [`Object::label`] of
+    /// the object that covers its centre. Plates and characters belong to their object.
     pub fn labels(&self) -> Vec<u8> {
         let mut labels = vec![BACKGROUND; SIDE * SIDE];
         for object in &self.objects {
@@ -181,7 +182,8 @@ impl Scene {
         labels
     }
 
-    /// For each cell of a `grid` x `grid` raster the object that covers at least `share` of it.
+    /// For each cell of a `grid` x `grid` raster the index of the object that covers at least
+    /// `share` of it; `None` if there is none.
     pub fn cover(&self, grid: usize, share: f32) -> Vec<Option<usize>> {
         const SAMPLES: usize = 4;
         let cell = SIDE as f32 / grid as f32;
@@ -206,23 +208,23 @@ impl Scene {
 }
 
 impl Object {
-    /// How the questions name it: colour and shape.
+    /// The object's name in questions: colour and shape.
     pub fn name(&self) -> String {
         format!("{} {}", self.colour.word(), self.shape.word())
     }
 
-    /// Whether the point belongs to the object.
+    /// Whether a point, in pixels, lies inside the object's outline.
     pub fn covers(&self, x: f32, y: f32) -> bool {
         let (x, y) = ((x - self.x) / self.radius, (y - self.y) / self.radius);
         x.abs() < 1.3 && y.abs() < 1.3 && self.shape.distance(x, y) < 0.0
     }
 
-    /// Its label in a dense map: 1 and up, by shape and colour.
+    /// The object's label in a dense map: from 1, by shape and colour.
     pub fn label(&self) -> u8 {
         1 + self.shape as u8 * Colour::ALL.len() as u8 + self.colour as u8
     }
 
-    /// Column and row of the pixels whose centres it covers.
+    /// The column and row of every pixel whose centre the object covers.
     fn pixels(&self) -> impl Iterator<Item = (usize, usize)> {
         let [left, top, right, bottom] = self.bounds();
         let span =
@@ -233,7 +235,7 @@ impl Object {
             .filter(move |&(x, y)| inside(x, y))
     }
 
-    /// The smallest box of whole pixels around it: left, top, width, height.
+    /// The smallest box of whole pixels around the object: left, top, width and height.
     pub fn pixel_box(&self) -> [usize; 4] {
         let start = (SIDE, SIDE, 0, 0);
         let widen = |(x0, y0, x1, y1): (usize, usize, usize, usize), (x, y): (usize, usize)| {
@@ -243,7 +245,7 @@ impl Object {
         [x0, y0, x1.saturating_sub(x0), y1.saturating_sub(y0)]
     }
 
-    /// Left, top, right and bottom of the square around it, in pixels.
+    /// The left, top, right and bottom of a square that contains the object, in pixels.
     pub fn bounds(&self) -> [f32; 4] {
         let reach = self.radius * 1.2;
         [self.x - reach, self.y - reach, self.x + reach, self.y + reach]

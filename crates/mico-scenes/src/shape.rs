@@ -1,31 +1,31 @@
-//! The shapes, as signed distances from their outline.
+//! The shapes of objects, defined by signed distance functions.
 
 use serde::Serialize;
 
-/// The outline of an object.
+/// The shape of an object's outline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shape {
-    /// A disc.
+    /// A filled circle (disc) of the object's radius.
     Circle,
-    /// An upright square.
+    /// A square with horizontal and vertical sides.
     Square,
-    /// A triangle on its base.
+    /// A triangle that points upwards, with a horizontal base.
     Triangle,
-    /// A star of five points.
+    /// A five-pointed star, with one point upwards.
     Star,
-    /// An upright cross.
+    /// A plus-shaped cross with horizontal and vertical arms.
     Cross,
-    /// A square on its corner.
+    /// A square rotated by 45 degrees.
     Diamond,
 }
 
 impl Shape {
-    /// Every shape.
+    /// Every shape, in the order of declaration.
     pub const ALL: [Self; 6] =
         [Self::Circle, Self::Square, Self::Triangle, Self::Star, Self::Cross, Self::Diamond];
 
-    /// The word for it.
+    /// The shape's name in questions and answers.
     pub fn word(self) -> &'static str {
         match self {
             Self::Circle => "circle",
@@ -37,7 +37,7 @@ impl Shape {
         }
     }
 
-    /// The word for several of it.
+    /// The plural of the shape's name.
     pub fn plural(self) -> &'static str {
         match self {
             Self::Circle => "circles",
@@ -49,8 +49,8 @@ impl Shape {
         }
     }
 
-    /// How far outside (positive) or inside (negative) the shape of radius 1 the point lies. Exact
-    /// near the outline, which is all that smooth edges need.
+    /// The signed distance of a point from the outline of the shape of radius 1: positive outside,
+    /// negative inside. It is exact only near the outline, which is sufficient for antialiasing.
     pub(crate) fn distance(self, x: f32, y: f32) -> f32 {
         let (ax, ay) = (x.abs(), y.abs());
         match self {
@@ -62,15 +62,15 @@ impl Shape {
                 let vertical = (ax - 0.42).max(ay - 1.05);
                 horizontal.min(vertical)
             }
-            // Two sides from the apex at -1.15 and the base.
+            // Two sides from the apex at y = -1.15, and the base.
             Self::Triangle => (0.853 * ax - 0.5215 * (y + 1.15)).max(y - 0.65),
             Self::Star => star(x, y),
         }
     }
 }
 
-/// Distance from a five-pointed star of outer radius 1.2: fold the plane onto one half point, whose
-/// edge is a straight line.
+/// Signed distance from a five-pointed star of outer radius 1.2: the plane is folded onto one half
+/// of a point, whose edge is a straight line.
 fn star(x: f32, y: f32) -> f32 {
     const OUTER: f32 = 1.2;
     const INNER: f32 = 0.56;

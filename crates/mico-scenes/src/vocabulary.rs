@@ -1,11 +1,11 @@
-//! The words of all questions and answers.
+//! The vocabulary of all questions and answers, which the command `scenes vocabulary` prints.
 
 use crate::question::WORDS;
 use crate::scene::{CHARACTERS, Colour};
 use crate::shape::Shape;
 
-/// Every word that occurs, in a fixed order without repetition: colours, shapes, characters, digits,
-/// then the words of the questions.
+/// Every word that occurs, in a fixed order without repetition: colours, shapes, characters,
+/// digits, then the other words of the questions.
 pub fn vocabulary() -> Vec<String> {
     let colours = Colour::ALL.iter().map(|colour| colour.word().to_owned());
     let shapes = Shape::ALL.iter().flat_map(|shape| [shape.word(), shape.plural()]);

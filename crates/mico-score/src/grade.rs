@@ -1,13 +1,13 @@
-//! What a rule says of one answer.
+//! The score a rule gives to one answer; every judge in the crate returns it.
 
 use serde::{Deserialize, Serialize};
 
-/// One answer, judged.
+/// The score of one answer and what the rule extracted from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Grade {
-    /// From 0 (wrong) to 1 (right).
+    /// The score, from 0 (wrong) to 1 (right); rules such as ANLS give values in between.
     pub score: f64,
-    /// What the rule read out of the answer; `None` if it found nothing it could read. Such an answer
-    /// is wrong and stays in the denominator.
+    /// What the rule extracted from the answer; `None` if it could not be parsed. Such an answer is
+    /// wrong and stays in the denominator.
     pub reading: Option<String>,
 }

@@ -1,6 +1,7 @@
-//! What the paper's benchmarks ask and what counts as right.
+//! Prompts and scoring rules of the paper's benchmarks, as the public toolkits (LLaVA's scripts,
+//! VLMEvalKit and lmms-eval) define them.
 //!
-//! Pure: texts and numbers in, texts and numbers out. It reads no files and knows no model.
+//! Everything here is a pure function of texts and numbers: the crate reads no files and runs no model.
 
 #![forbid(unsafe_code)]
 
@@ -24,5 +25,6 @@ pub use prompt::{GroundingPrompt, PromptError, max_new_tokens, segments};
 pub use segment::Segment;
 pub use track::{Profile, Track, UnknownTrack};
 
-/// An item's named values in their canonical names, as every reader delivers and every rule reads them.
+/// The named values of one item (question, options, gold answer, ...), under the same names for
+/// every dataset.
 pub type Fields = serde_json::Map<String, serde_json::Value>;

@@ -1,10 +1,10 @@
-//! The parts of a prompt.
+//! The segments of a prompt: text and images in order.
 
-/// A part of what is put to the model, in order.
+/// One segment of a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
-    /// Words.
+    /// A piece of text, without any image placeholder.
     Text(String),
-    /// The image of that number, from 0.
+    /// The image with this 0-based index among the item's images.
     Image(usize),
 }

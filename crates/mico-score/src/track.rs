@@ -1,66 +1,67 @@
-//! The tracks of the paper and the toolkits whose rules they are scored by.
+//! The benchmarks (tracks) of the paper, and the toolkits (profiles) whose prompts and rules they
+//! are run with.
 
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A benchmark of the paper.
+/// A benchmark of the paper, with the split that is evaluated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "&'static str", try_from = "String")]
 pub enum Track {
-    /// GQA, test-dev balanced.
+    /// GQA, test-dev balanced split: short answers to compositional questions.
     Gqa,
-    /// ScienceQA, questions with an image.
+    /// ScienceQA, test split: the multiple-choice questions that have an image.
     ScienceQaImg,
-    /// TextVQA, validation.
+    /// TextVQA, validation split: questions about text in images.
     TextVqa,
-    /// POPE.
+    /// POPE: yes/no questions about object hallucination.
     Pope,
-    /// MME.
+    /// MME: yes/no questions on perception and cognition, scored in points.
     Mme,
-    /// MMBench, English.
+    /// MMBench, English development split, with circular evaluation.
     MmbenchEn,
-    /// MMBench, Chinese.
+    /// MMBench, Chinese development split, with circular evaluation.
     MmbenchCn,
-    /// SEED-Bench, questions about images.
+    /// SEED-Bench, restricted to questions about images.
     SeedBenchImg,
-    /// AI2D, test.
+    /// AI2D, test split: multiple-choice questions about diagrams.
     Ai2d,
-    /// MMMU, validation.
+    /// MMMU, validation split: college-level questions, with options or open.
     Mmmu,
-    /// HallusionBench, questions with an image.
+    /// HallusionBench, restricted to questions that have an image.
     HallusionBench,
-    /// MMStar.
+    /// MMStar: multiple-choice questions that cannot be answered without the image.
     MmStar,
-    /// RefCOCO.
+    /// RefCOCO: one bounding box for a referring expression.
     RefCoco,
-    /// RefCOCO+.
+    /// RefCOCO+: as RefCOCO, with expressions that avoid words of location.
     RefCocoPlus,
-    /// RefCOCOg.
+    /// RefCOCOg: as RefCOCO, with longer expressions.
     RefCocoG,
-    /// gRefCOCO.
+    /// gRefCOCO: any number of boxes for a referring expression, possibly none.
     GrefCoco,
-    /// ChartQA, test.
+    /// ChartQA, test split: questions about charts, scored by relaxed accuracy.
     ChartQa,
-    /// DocVQA, validation.
+    /// DocVQA, validation split: questions about document images, scored by ANLS.
     DocVqa,
-    /// OCRBench.
+    /// OCRBench: text recognition and questions about text in images.
     OcrBench,
-    /// VTC-Bench.
+    /// VTC-Bench: computed from logs of other tracks, on questions that need full resolution.
     VtcBench,
-    /// Video-MME without subtitles.
+    /// Video-MME without subtitles: multiple-choice questions about videos.
     VideoMme,
-    /// MVBench.
+    /// MVBench: multiple-choice questions on twenty tasks of temporal understanding.
     MvBench,
-    /// LongVideoBench, validation.
+    /// LongVideoBench, validation split: multiple-choice questions about long videos.
     LongVideoBench,
-    /// MLVU, multiple choice.
+    /// MLVU, development split: the seven multiple-choice tasks.
     Mlvu,
 }
 
 impl Track {
-    /// Every track.
+    /// Every track, in the order of declaration.
     pub const ALL: [Self; 24] = [
         Self::Gqa,
         Self::ScienceQaImg,
@@ -88,7 +89,7 @@ impl Track {
         Self::Mlvu,
     ];
 
-    /// The name it goes by on the command line and in results.
+    /// The name on the command line and in result files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gqa => "gqa",
@@ -119,7 +120,7 @@ impl Track {
     }
 }
 
-/// No track has that name.
+/// The error for a name that no track has; its message lists the accepted names.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("task '{0}', accepted: {list}", list = Track::ALL.map(Track::name).join(", "))]
 pub struct UnknownTrack(pub String);
@@ -154,26 +155,26 @@ impl Display for Track {
     }
 }
 
-/// Whose prompts, token caps and scoring rules are followed.
+/// The toolkit whose prompts, token limits and scoring rules are followed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Profile {
-    /// LLaVA's evaluation scripts.
+    /// LLaVA's evaluation scripts, for LLaVA-1.5 and LLaVA-NeXT.
     Llava,
-    /// VLMEvalKit with its own prompts: Qwen2.5-VL, Qwen3-VL, Qwen3.5.
+    /// VLMEvalKit with its default prompts, for Qwen2.5-VL, Qwen3-VL and Qwen3.5.
     VlmEvalKit,
-    /// VLMEvalKit with InternVL's prompts.
+    /// VLMEvalKit with the custom prompts of its InternVL wrapper.
     InternVl,
-    /// VLMEvalKit with Qwen2-VL's custom prompts.
+    /// VLMEvalKit with the custom prompts of its Qwen2-VL wrapper.
     Qwen2VlCustom,
-    /// VLMEvalKit with Qwen3-VL's custom prompts.
+    /// VLMEvalKit with the custom prompts of its Qwen3-VL wrapper.
     Qwen3VlCustom,
-    /// lmms-eval.
+    /// lmms-eval with its task prompts, for LLaVA-Video.
     Lmms,
 }
 
 impl Profile {
-    /// Every profile.
+    /// Every profile, in the order of declaration.
     pub const ALL: [Self; 6] = [
         Self::Llava,
         Self::VlmEvalKit,
@@ -183,7 +184,7 @@ impl Profile {
         Self::Lmms,
     ];
 
-    /// The name it goes by on the command line and in results.
+    /// The name on the command line and in result files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Llava => "llava",

@@ -1,57 +1,57 @@
-//! Every way a tensor file can be bad.
+//! The errors of reading a tensor file or a shard index.
 
 /// The result of reading a tensor file.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What is wrong with a file. The file's name is the caller's to add.
+/// Why a file could not be read. The file's name is not included; the caller adds it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Reading failed.
+    /// The operating system reported an error while reading.
     #[error("cannot be read: {0}")]
     Io(#[from] std::io::Error),
-    /// Too short, or a header that cannot be one.
+    /// The file is too short, or its header is malformed.
     #[error("{0}")]
     Header(String),
-    /// A tensor's entry contradicts itself or another one, or is not what was asked for.
+    /// A tensor's entry is inconsistent, overlaps another one, or is not of the requested kind.
     #[error("tensor `{name}` {reason}")]
     Tensor {
-        /// The tensor.
+        /// The name of the tensor.
         name: String,
-        /// What was found and what is accepted.
+        /// What was found and what is accepted, as text for a message.
         reason: String,
     },
-    /// A tensor's bytes lie beyond the end of the file.
+    /// A tensor's bytes lie beyond the end of the file, which is probably truncated.
     #[error("truncated: tensor `{name}` spans data bytes {begin} to {end}, there are {found}")]
     Truncated {
-        /// The tensor.
+        /// The name of the tensor.
         name: String,
-        /// Where its bytes begin, counted from the end of the header.
+        /// The offset of its first byte, counted from the end of the header.
         begin: u64,
-        /// Where they end.
+        /// The offset just after its last byte, counted from the end of the header.
         end: u64,
-        /// Bytes after the header.
+        /// The number of bytes after the header.
         found: u64,
     },
-    /// Bytes that belong to no tensor, where every byte must.
+    /// The file has bytes that belong to no tensor although it must have none.
     #[error("{found} bytes of data, the header describes fewer: {described}")]
     Unused {
-        /// Bytes after the header.
+        /// The number of bytes after the header.
         found: u64,
-        /// Bytes of all tensors together.
+        /// The number of bytes of all tensors together.
         described: u64,
     },
-    /// A tensor would not fit into the memory allowed.
+    /// A tensor would exceed the caller's memory limit.
     #[error("tensor `{name}` needs {needed} bytes, more than the memory limit of {limit} bytes")]
     Memory {
-        /// The tensor.
+        /// The name of the tensor.
         name: String,
-        /// Bytes it takes once converted.
+        /// The number of bytes that it takes after conversion.
         needed: u64,
-        /// Bytes allowed.
+        /// The number of bytes that the caller allows.
         limit: u64,
     },
-    /// An index of shards that cannot be one.
+    /// A shard index is malformed.
     #[error("{0}")]
     Index(String),
 }
@@ -62,7 +62,7 @@ impl Error {
     }
 }
 
-/// At most a line of a text that came from outside.
+/// Text from a file, on one line and at most 120 characters.
 pub(crate) fn one_line(text: &str) -> String {
     text.chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! Tensors converted to the numbers callers work with, under a limit on memory.
+//! Reads tensors as `f32` or `i64` values, under a limit on memory.
 
 use std::io::{Read, Seek, SeekFrom};
 
@@ -8,10 +8,10 @@ use safetensors::Dtype;
 use crate::error::{Error, Result};
 use crate::header::{Header, TensorInfo};
 
-/// Bytes converted at a time.
+/// The number of bytes that are read and converted at a time.
 const CHUNK: usize = 1 << 20;
 
-/// An open file whose header has been checked.
+/// An open safetensors file whose header has been checked.
 #[derive(Debug)]
 pub struct TensorFile<R> {
     reader: R,
@@ -19,7 +19,7 @@ pub struct TensorFile<R> {
 }
 
 impl<R: Read + Seek> TensorFile<R> {
-    /// Reads and checks the header; tensors are read when they are asked for.
+    /// Reads and checks the header; tensor data is read only on request.
     pub fn open(mut reader: R) -> Result<Self> {
         let length = reader.seek(SeekFrom::End(0))?;
         reader.seek(SeekFrom::Start(0))?;
@@ -27,12 +27,13 @@ impl<R: Read + Seek> TensorFile<R> {
         Ok(Self { reader, header })
     }
 
-    /// Whether the file holds a tensor of that name.
+    /// Whether the file has a tensor of that name.
     pub fn contains(&self, name: &str) -> bool {
         self.header.get(name).is_some()
     }
 
-    /// A tensor of floats (F32, F16 or BF16) as f32 with its shape, if it takes at most `limit` bytes.
+    /// Reads a floating-point tensor (F32, F16 or BF16) as `f32` with its shape. It is an error if
+    /// the result takes more than `limit` bytes.
     pub fn floats(&mut self, name: &str, limit: u64) -> Result<(Vec<f32>, Vec<usize>)> {
         let accepted = [Dtype::F32, Dtype::F16, Dtype::BF16];
         let (info, dtype) = self.info(name, &accepted)?;
@@ -47,7 +48,8 @@ impl<R: Read + Seek> TensorFile<R> {
         Ok((values, shape))
     }
 
-    /// A tensor of whole numbers (I64 or I32) with its shape, if it takes at most `limit` bytes.
+    /// Reads an integer tensor (I64 or I32) as `i64` with its shape. It is an error if the result
+    /// takes more than `limit` bytes.
     pub fn integers(&mut self, name: &str, limit: u64) -> Result<(Vec<i64>, Vec<usize>)> {
         let (info, dtype) = self.info(name, &[Dtype::I64, Dtype::I32])?;
         let shape = info.shape().to_vec();
@@ -60,7 +62,7 @@ impl<R: Read + Seek> TensorFile<R> {
         Ok((values, shape))
     }
 
-    /// A tensor of one of the accepted types.
+    /// The entry of a tensor, which must have one of the accepted element types.
     fn info(&self, name: &str, accepted: &[Dtype]) -> Result<(&TensorInfo, Dtype)> {
         let info =
             self.header.get(name).ok_or_else(|| Error::tensor(name, "is not in the file"))?;
@@ -88,7 +90,7 @@ impl<R: Read + Seek> TensorFile<R> {
     }
 }
 
-/// How many elements a tensor has, if as `T` they fit into `limit` bytes.
+/// The number of elements of a tensor; an error if as `T` they take more than `limit` bytes.
 fn reserve<T>(name: &str, info: &TensorInfo, dtype: Dtype, limit: u64) -> Result<usize> {
     let count = info.bytes() / (dtype.bitsize() as u64 / 8).max(1);
     let needed = count.saturating_mul(size_of::<T>() as u64);

@@ -1,4 +1,4 @@
-//! The header of a safetensors file: which tensor lies where.
+//! The header of a safetensors file, which states type, shape and position of each tensor.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,14 +11,14 @@ use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
 use crate::error::{Error, Result, one_line};
 
-/// Bytes of the header's length field.
+/// The size of the header's length field in bytes.
 const LENGTH_BYTES: u64 = 8;
-/// The longest header accepted, as in the reference implementation.
+/// The longest accepted header in bytes, as in the reference implementation.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
-/// The key of free-form remarks among the tensor names.
+/// The header key that holds free-form metadata instead of a tensor.
 const METADATA: &str = "__metadata__";
 
-/// A header whose every entry has been checked against the length of its file.
+/// A header whose entries have all been checked against the length of the file.
 #[derive(Debug, Clone)]
 pub struct Header {
     data_start: u64,
@@ -26,16 +26,16 @@ pub struct Header {
     tensors: BTreeMap<String, TensorInfo>,
 }
 
-/// A tensor's type, shape and place.
+/// The element type, shape and position of a tensor.
 #[derive(Debug, Clone)]
 pub struct TensorInfo {
     dtype: StoredType,
     shape: Vec<usize>,
-    /// In bytes from the end of the header.
+    /// Byte range of the data, counted from the end of the header.
     span: Range<u64>,
 }
 
-/// An element type, which need not be one we know as long as nobody reads the tensor.
+/// An element type, which may be unknown as long as the tensor is not read.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 enum StoredType {
@@ -43,7 +43,7 @@ enum StoredType {
     Other(String),
 }
 
-/// A tensor's entry as it is written.
+/// A tensor's entry as stored in the header.
 #[derive(Debug, Deserialize)]
 struct Entry {
     dtype: StoredType,
@@ -52,7 +52,7 @@ struct Entry {
 }
 
 impl TensorInfo {
-    /// The element type; `None` for one that the format does not define.
+    /// The element type; `None` if it is not defined by the format.
     pub fn dtype(&self) -> Option<Dtype> {
         match self.dtype {
             StoredType::Known(dtype) => Some(dtype),
@@ -60,7 +60,7 @@ impl TensorInfo {
         }
     }
 
-    /// The element type's name, at most a word of it.
+    /// The name of the element type; at most 16 characters of an unknown one.
     pub fn dtype_name(&self) -> String {
         match &self.dtype {
             StoredType::Known(dtype) => dtype.to_string(),
@@ -68,12 +68,12 @@ impl TensorInfo {
         }
     }
 
-    /// The length of each axis.
+    /// The length of each dimension; empty for a scalar.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Bytes it takes in the file.
+    /// The number of bytes that the tensor takes in the file.
     pub fn bytes(&self) -> u64 {
         self.span.end - self.span.start
     }
@@ -99,7 +99,7 @@ impl TensorInfo {
 }
 
 impl Header {
-    /// Reads the header at the beginning of a file of `file_bytes` bytes and checks every entry.
+    /// Reads the header at the start of a file of `file_bytes` bytes and checks every entry.
     pub fn read(reader: &mut impl Read, file_bytes: u64) -> Result<Self> {
         let mut length = [0; LENGTH_BYTES as usize];
         if file_bytes < LENGTH_BYTES {
@@ -114,7 +114,7 @@ impl Header {
             );
             return Err(Error::Header(what));
         }
-        // Not taken at its word for the allocation: it grows with what is really there.
+        // The buffer grows with the bytes actually read, not by the stated length.
         let mut header = Vec::new();
         reader.by_ref().take(header_bytes).read_to_end(&mut header)?;
         let Entries(tensors) = serde_json::from_slice(&header).map_err(|error| {
@@ -128,20 +128,20 @@ impl Header {
         Ok(Self { data_start: LENGTH_BYTES + header_bytes, data_bytes, tensors })
     }
 
-    /// The names of all tensors, sorted.
+    /// The names of all tensors, in alphabetical order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// The tensor of that name.
+    /// The entry of a tensor; `None` if there is none of that name.
     pub fn get(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.get(name)
     }
 
-    /// Refuses a file with bytes that belong to no tensor, which the format forbids: a checkpoint that has
-    /// some was damaged or put together by something else.
+    /// Checks that every byte belongs to a tensor, as the format requires. A checkpoint with unused
+    /// bytes was damaged or written by a non-conforming program.
     pub fn require_packed(&self) -> Result<()> {
-        // No two tensors share a byte, so the sum says it all.
+        // Tensors do not overlap, so comparing the sum is enough.
         let described = self.tensors.values().map(TensorInfo::bytes).sum();
         if described == self.data_bytes {
             return Ok(());
@@ -149,7 +149,7 @@ impl Header {
         Err(Error::Unused { found: self.data_bytes, described })
     }
 
-    /// A tensor's bytes out of a file that is in memory.
+    /// The bytes of a tensor in a file that is held in memory.
     pub fn slice<'a>(&self, file: &'a [u8], name: &str) -> Result<&'a [u8]> {
         let Range { start, end } = self.place(name)?;
         let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
@@ -157,7 +157,7 @@ impl Header {
         bytes.ok_or_else(|| Error::tensor(name, "lies beyond the end of the file"))
     }
 
-    /// Reads a tensor's bytes.
+    /// Reads the raw little-endian bytes of a tensor from the file.
     pub fn bytes(&self, reader: &mut (impl Read + Seek), name: &str) -> Result<Vec<u8>> {
         let Range { start, end } = self.place(name)?;
         let length = usize::try_from(end - start)
@@ -168,14 +168,14 @@ impl Header {
         Ok(bytes)
     }
 
-    /// Where a tensor's bytes are, from the beginning of the file.
+    /// The byte range of a tensor, counted from the start of the file.
     pub(crate) fn place(&self, name: &str) -> Result<Range<u64>> {
         let info = self.get(name).ok_or_else(|| Error::tensor(name, "is not in the file"))?;
         Ok(self.data_start + info.span.start..self.data_start + info.span.end)
     }
 }
 
-/// No byte may belong to two tensors.
+/// Checks that no byte belongs to two tensors.
 fn check_disjoint(tensors: &BTreeMap<String, TensorInfo>) -> Result<()> {
     let spans = tensors.iter().map(|(name, info)| (info.span.start, info.span.end, name));
     let mut spans: Vec<(u64, u64, &String)> = spans.collect();
@@ -189,7 +189,7 @@ fn check_disjoint(tensors: &BTreeMap<String, TensorInfo>) -> Result<()> {
     }
 }
 
-/// The header's map; a name given twice is an error.
+/// The header's JSON object; a name that occurs twice is an error.
 struct Entries(BTreeMap<String, TensorInfo>);
 
 impl<'de> Deserialize<'de> for Entries {

@@ -1,4 +1,4 @@
-//! The list of shards of a large checkpoint.
+//! The index of a checkpoint that is split into several safetensors files (shards).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
@@ -8,18 +8,18 @@ use serde_json::Value;
 
 use crate::error::{Error, Result, one_line};
 
-/// An index lists a name per tensor; anything larger is not one.
+/// The largest accepted index in bytes; it holds one line per tensor.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
 
-/// Which file holds which tensor: the `weight_map` of a `model.safetensors.index.json`. Every file is a plain
-/// name, so that an index cannot reach outside its folder.
+/// From tensor to file: the `weight_map` of a `model.safetensors.index.json`. Every file must be a
+/// plain name, so that an index cannot refer outside its folder.
 #[derive(Debug, Clone)]
 pub struct ShardIndex {
     file_of: BTreeMap<String, String>,
 }
 
 impl ShardIndex {
-    /// Reads and checks an index.
+    /// Reads an index and checks every file name.
     pub fn read(reader: impl Read) -> Result<Self> {
         let mut bytes = Vec::new();
         reader.take(MAX_INDEX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -45,12 +45,12 @@ impl ShardIndex {
         Ok(Self { file_of: map.iter().map(entry).collect::<Result<_>>()? })
     }
 
-    /// Every tensor with its file, sorted by the tensor's name.
+    /// Every tensor with its file, in alphabetical order of the tensors.
     pub fn tensors(&self) -> impl Iterator<Item = (&str, &str)> {
         self.file_of.iter().map(|(tensor, file)| (tensor.as_str(), file.as_str()))
     }
 
-    /// Every file once, sorted.
+    /// The names of all shard files, sorted and without repetition.
     pub fn files(&self) -> BTreeSet<&str> {
         self.file_of.values().map(String::as_str).collect()
     }

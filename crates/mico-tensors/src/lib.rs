@@ -1,13 +1,15 @@
-//! Safetensors files read without trusting them.
+//! A reader for safetensors files that does not trust their contents.
 //!
-//! A [`Header`] is read and checked once: its length is bounded, no name stands twice, every tensor has the
-//! bytes its shape asks for, lies inside the file and shares them with no other. After that tensors are read
-//! one at a time, with plain reads: a file that shrinks meanwhile is an error, where a memory map would be a
-//! fatal signal, and no `unsafe` is needed. [`TensorFile`] converts tensors to the numbers callers work with,
-//! under a limit on memory; [`ShardIndex`] says which of several files holds which tensor.
+//! A [`Header`] is read and checked once: its length is limited, no name occurs twice, and every
+//! tensor has the number of bytes that its shape requires, lies inside the file and overlaps no
+//! other. After that, tensors are read one at a time with ordinary reads: a file that shrinks
+//! meanwhile causes an error, where a memory map would cause a fatal signal, and no `unsafe` is
+//! needed. [`TensorFile`] converts tensors to `f32` or `i64` under a limit on memory;
+//! [`ShardIndex`] tells which of several files holds which tensor.
 //!
-//! The `safetensors` crate serves for the format's element types. Its own header reader wants the whole file
-//! in memory, takes the last of two entries of one name, and its errors name no tensor.
+//! The `safetensors` crate provides the format's element types. Its header reader is not used
+//! because it needs the whole file in memory, takes the last of two entries with one name, and
+//! names no tensor in its errors.
 //!
 //! ```
 //! use std::io::Cursor;
@@ -33,7 +35,7 @@ pub use header::{Header, TensorInfo};
 pub use index::ShardIndex;
 pub use safetensors::Dtype;
 
-/// The name of the only weight file of a small checkpoint.
+/// The file name of a checkpoint that is stored in one file.
 pub const SINGLE_FILE: &str = "model.safetensors";
-/// The name of the file that lists the shards of a large checkpoint.
+/// The file name of the index of a checkpoint that is split into shards.
 pub const INDEX_FILE: &str = "model.safetensors.index.json";

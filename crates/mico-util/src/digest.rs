@@ -1,14 +1,14 @@
-//! SHA-256 of bytes and streams.
+//! SHA-256 of bytes and streams, as used for fingerprints and download checks.
 
 use std::fmt::Write as _;
 use std::io::{self, ErrorKind, Read};
 
 use sha2::{Digest as _, Sha256};
 
-/// Bytes read at once.
+/// The size of the read buffer in bytes.
 const BLOCK: usize = 1 << 16;
 
-/// The SHA-256 of some bytes, as 64 lower-case hexadecimal digits.
+/// The SHA-256 of the given bytes, as 64 lower-case hexadecimal digits.
 ///
 /// ```
 /// assert!(mico_util::digest::sha256(b"").starts_with("e3b0c442"));
@@ -19,33 +19,34 @@ pub fn sha256(bytes: impl AsRef<[u8]>) -> String {
     hasher.hex()
 }
 
-/// Computes a SHA-256 piece by piece.
+/// Computes a SHA-256 incrementally, for data that is not in memory at once.
 #[derive(Debug, Clone, Default)]
 pub struct Hasher(Sha256);
 
 impl Hasher {
-    /// A hash of nothing so far.
+    /// A hasher that has not received any bytes.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds bytes.
+    /// Appends bytes to the hashed data.
     pub fn update(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.update(bytes);
     }
 
-    /// Adds bytes after their length, so that neighbouring parts cannot be cut differently and hash alike.
+    /// Appends the length and then the bytes, so that different divisions into parts give different
+    /// hashes.
     pub fn update_part(&mut self, part: impl AsRef<[u8]>) {
         self.update_number(part.as_ref().len() as u64);
         self.update(part);
     }
 
-    /// Adds a number, as eight little-endian bytes.
+    /// Appends a number as eight little-endian bytes.
     pub fn update_number(&mut self, number: u64) {
         self.update(number.to_le_bytes());
     }
 
-    /// Adds everything a reader has left; returns how many bytes that was.
+    /// Appends the rest of a reader's data; returns its number of bytes.
     pub fn update_from(&mut self, mut reader: impl Read) -> io::Result<u64> {
         let mut block = vec![0; BLOCK];
         let mut total = 0;
@@ -62,7 +63,7 @@ impl Hasher {
         }
     }
 
-    /// The hash, as 64 lower-case hexadecimal digits.
+    /// Finishes and returns the hash as 64 lower-case hexadecimal digits.
     pub fn hex(self) -> String {
         self.bytes().iter().fold(String::with_capacity(64), |mut digits, byte| {
             // Writing to a string cannot fail.
@@ -71,7 +72,7 @@ impl Hasher {
         })
     }
 
-    /// The hash.
+    /// Finishes and returns the 32 bytes of the hash.
     pub fn bytes(self) -> [u8; 32] {
         self.0.finalize().into()
     }

@@ -1,35 +1,35 @@
-//! Whose fault an error is.
+//! A classification of errors that is common to all crates of the workspace.
 
 use std::fmt;
 
-/// What kind of thing went wrong, whatever the crate it went wrong in.
+/// The category of an error, independent of the crate it comes from.
 ///
-/// Every error type of the workspace has a `kind()`. A front end decides by the kind alone what to do
-/// about an error: the command line which exit status to return, a server which HTTP status. The list
-/// is closed on purpose, so that each front end has to say something about every kind.
+/// Every error type of the workspace has a `kind()`. A front end decides by the kind alone how to
+/// react: the command line which exit status to return, a server which HTTP status. The enum is
+/// exhaustive on purpose, so that each front end must handle every kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ErrorKind {
-    /// The call itself is wrong: an unknown name, a value out of range, parts that contradict each
-    /// other. The same call can never succeed.
+    /// The call itself is wrong: an unknown name, a value out of range, contradictory arguments.
+    /// The same call can never succeed.
     Invalid,
-    /// The call is well formed, but this model, method or budget gives no ground for it.
+    /// The call is well formed, but cannot be carried out with this model, method or budget.
     Refused,
-    /// Something that exists elsewhere and that this build, family or format does not have.
+    /// A known feature that this build, model family or file format does not support.
     Unsupported,
-    /// Longer, larger or more than a stated limit.
+    /// An input exceeds a stated limit on length, size or number.
     TooLarge,
-    /// The caller stopped the work.
+    /// The caller cancelled the operation.
     Cancelled,
-    /// A file or message whose contents are not what they should be.
+    /// A file or message has unexpected or damaged contents.
     Corrupt,
-    /// The operating system or the network failed.
+    /// The operating system or the network reported an error.
     Io,
-    /// A breach of this program's own contracts: never the caller's fault.
+    /// A bug in this program, never the caller's fault.
     Internal,
 }
 
 impl ErrorKind {
-    /// Every kind.
+    /// Every kind, in the order of declaration.
     pub const ALL: [Self; 8] = [
         Self::Invalid,
         Self::Refused,

@@ -1,20 +1,20 @@
-//! Files that appear whole or not at all.
+//! Atomic file writes: a file appears complete or not at all.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
-/// Writes a file so that nobody ever sees a part of it: under a hidden name beside it, to the disk, and
-/// then renamed over what was there. A failure leaves what was there before, and nothing else.
+/// Writes a file atomically: to a hidden temporary file beside it, flushed to disk, then renamed
+/// over the old file. A failure leaves the old file unchanged and no temporary file behind.
 ///
-/// The file gets the permissions any new file of this process gets.
+/// The file gets the default permissions of new files of this process.
 pub fn write_atomic(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     write_atomic_via(folder(path), path, bytes)
 }
 
-/// The same, with the unfinished file in `staging`, a folder of the same file system. For folders whose
-/// every entry means something to other programs.
+/// As [`write_atomic`], with the temporary file in `staging`, a folder on the same file system. For
+/// folders in which other programs interpret every entry.
 pub fn write_atomic_via(staging: &Path, path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     let mut file = unfinished(staging, path)?;
     file.write_all(bytes.as_ref())?;
@@ -22,8 +22,8 @@ pub fn write_atomic_via(staging: &Path, path: &Path, bytes: impl AsRef<[u8]>) ->
     file.persist(path).map(drop).map_err(|failed| failed.error)
 }
 
-/// The file that `path` leads to, links followed; an error if it is no regular file, or is not there and
-/// could not be made.
+/// The file that `path` refers to, with links followed. It is an error if that is not a regular
+/// file, or if it does not exist and neither does its folder.
 pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => std::fs::canonicalize(path),
@@ -33,12 +33,12 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
-/// Writes the file that `path` leads to, whole or not at all; a link stays one.
+/// Atomically writes the file that `path` refers to; a link is kept and its target replaced.
 pub fn write_resolved(path: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
     write_atomic(&resolve(path)?, bytes)
 }
 
-/// The folder a path is in: the present one for a bare name.
+/// The folder that contains a path; `.` for a bare file name.
 pub fn folder(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -46,14 +46,14 @@ pub fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A new file under a name nobody else has; dropping it removes it.
+/// Creates a temporary file under a unique name; it is deleted when dropped.
 fn unfinished(staging: &Path, path: &Path) -> io::Result<NamedTempFile> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let prefix = format!(".{name}.");
     let mut builder = Builder::new();
     builder.prefix(&prefix).suffix(".part");
-    // A temporary file is its owner's alone unless told otherwise; a result is not. The process's mask takes
-    // its share, as of any new file.
+    // Temporary files are private to their owner by default, but results should not be; the
+    // process's umask still applies, as for any new file.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(staging)

@@ -1,7 +1,7 @@
-//! What the operating system says about memory and processor.
+//! Memory use of the process, memory size of the machine and the processor's name.
 //!
-//! Read from Linux's `/proc`: a handful of lines, which need neither a system-information crate nor
-//! `unsafe`. Elsewhere everything is `None`, and callers do without.
+//! The values are read from Linux's `/proc`, which needs neither a system-information crate nor
+//! `unsafe`. On other systems nothing is reported (`None` or `false`).
 
 use std::fs;
 
@@ -9,32 +9,32 @@ const STATUS: &str = "/proc/self/status";
 const MEMINFO: &str = "/proc/meminfo";
 const CPUINFO: &str = "/proc/cpuinfo";
 
-/// The most bytes of physical memory this process has held at once.
+/// The peak resident set size of this process in bytes.
 pub fn peak_resident() -> Option<u64> {
     bytes(STATUS, "VmHWM")
 }
 
-/// Bytes of physical memory this process holds now.
+/// The current resident set size of this process in bytes.
 pub fn resident() -> Option<u64> {
     bytes(STATUS, "VmRSS")
 }
 
-/// Makes [`peak_resident`] count from now on; says whether the system does that.
+/// Restarts the measurement of [`peak_resident`]; returns whether the system supports that.
 pub fn reset_peak_resident() -> bool {
     fs::write("/proc/self/clear_refs", "5").is_ok()
 }
 
-/// Bytes of physical memory that can be had without swapping.
+/// The physical memory in bytes that is available without swapping.
 pub fn available() -> Option<u64> {
     bytes(MEMINFO, "MemAvailable")
 }
 
-/// Bytes of physical memory of the machine.
+/// The physical memory of the machine in bytes.
 pub fn total() -> Option<u64> {
     bytes(MEMINFO, "MemTotal")
 }
 
-/// The processor's own name.
+/// The model name of the processor, such as "AMD EPYC 7763"; `None` if the system does not report it.
 pub fn processor() -> Option<String> {
     value(&fs::read_to_string(CPUINFO).ok()?, "model name").map(str::to_owned)
 }
@@ -48,7 +48,7 @@ fn kibibytes(text: &str, name: &str) -> Option<u64> {
     kibibytes.checked_mul(1024)
 }
 
-/// The value of the first line `name: value`.
+/// The value of the first line of the form `name: value`.
 fn value<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(found, _)| found.trim() == name).map(|(_, value)| value.trim())

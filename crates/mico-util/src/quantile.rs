@@ -1,7 +1,7 @@
-//! Quantiles as `numpy.quantile` computes them.
+//! Quantiles as `numpy.quantile` computes them, for tables and confidence intervals.
 
-/// The quantile of ascending values, interpolated linearly between the two nearest; `None` of no values.
-/// A share outside `[0, 1]` counts as the nearer end.
+/// The quantile of values sorted in ascending order, with linear interpolation between the two
+/// nearest; `None` if there are no values. A `share` outside `[0, 1]` is clamped to it.
 ///
 /// ```
 /// use mico_util::quantile;

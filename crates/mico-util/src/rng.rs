@@ -1,16 +1,17 @@
-//! One seeded generator for scenes, sampling, selection, resampling and synthetic weights.
+//! The one seeded random number generator of the workspace, for scenes, sampling, selection,
+//! resampling and synthetic weights.
 //!
-//! The numbers decide pictures, answers and published tables, so neither the generator nor the way a
-//! number is derived from its bits may ever change. General random number crates keep the former stable at
-//! best, which is why the few lines are our own. They are `#[inline]` because inner loops call them from crates
-//! that are optimised when this one is not.
+//! Its numbers determine pictures, answers and published tables, so neither the generator nor the
+//! way in which numbers are derived from its bits may ever change. General-purpose crates guarantee
+//! at most the former, which is why it is implemented here. Methods are `#[inline]` because inner
+//! loops call them from crates that are optimised when this one is not.
 
-/// Where [`SplitMix64::keyed`] starts: the bytes of `micoscen`.
+/// The initial state of [`SplitMix64::keyed`]: the bytes of `micoscen`.
 const KEYED_START: u64 = 0x6d69_636f_7363_656e;
 
-/// `SplitMix64`: a counter passed through a mixing function.
+/// The `SplitMix64` generator: a counter passed through a mixing function.
 ///
-/// Not for secrets: the state can be read off one number.
+/// Not for cryptography: the state can be recovered from a single output.
 ///
 /// ```
 /// use mico_util::SplitMix64;
@@ -22,25 +23,25 @@ const KEYED_START: u64 = 0x6d69_636f_7363_656e;
 pub struct SplitMix64(u64);
 
 impl SplitMix64 {
-    /// The stream of a seed.
+    /// The generator for a seed.
     #[inline]
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// A stream of its own for every combination of `keys`.
+    /// A separate generator for every combination of `keys`, where their order matters.
     #[inline]
     pub fn keyed(keys: &[u64]) -> Self {
         Self(keys.iter().fold(KEYED_START, |state, key| Self(state ^ key).next_u64()))
     }
 
-    /// A seed for the `stream`-th independent generator below this one.
+    /// A seed for the `stream`-th independent generator derived from this one.
     #[inline]
     pub fn fork(mut self, stream: u64) -> u64 {
         Self(self.next_u64() ^ stream).next_u64()
     }
 
-    /// The next 64 random bits.
+    /// Returns the next 64 random bits.
     #[inline]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -50,38 +51,38 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number in `[0, 1)` with 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number in `[-1, 1)` with 24 random bits.
+    /// Returns a number in `[-1, 1)` with 24 random bits.
     #[inline]
     pub fn symmetric(&mut self) -> f32 {
         (self.next_u64() >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
     }
 
-    /// A number in `[low, high)` with 24 random bits.
+    /// Returns a number in `[low, high)` with 24 random bits.
     #[inline]
     pub fn between(&mut self, low: f32, high: f32) -> f32 {
         low + (high - low) * (self.next_u64() >> 40) as f32 / (1_u64 << 24) as f32
     }
 
-    /// True with the given probability.
+    /// Returns true with the given probability.
     #[inline]
     pub fn chance(&mut self, probability: f32) -> bool {
         self.between(0.0, 1.0) < probability
     }
 
-    /// A number below `bound` from exactly one draw; 0 if `bound` is 0. Some numbers are likelier than
-    /// others by at most `bound` in 2^64.
+    /// Returns a number below `bound` from exactly one draw; 0 if `bound` is 0. The distribution is
+    /// biased by at most `bound` in 2^64.
     #[inline]
     pub fn below(&mut self, bound: usize) -> usize {
         ((u128::from(self.next_u64()) * bound as u128) >> 64) as usize
     }
 
-    /// A number below `bound`, each equally likely, from as many draws as that takes; 0 if `bound` is 0.
+    /// Returns an unbiased number below `bound`, from as many draws as needed; 0 if `bound` is 0.
     #[inline]
     pub fn below_unbiased(&mut self, bound: usize) -> usize {
         let bound = bound as u64;
@@ -94,13 +95,13 @@ impl SplitMix64 {
         }
     }
 
-    /// One of the items; `None` of an empty list.
+    /// Returns a random item; `None` if the list is empty.
     #[inline]
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len()))
     }
 
-    /// `count` of `0..n` (all of them, if there are fewer) without replacement, in the order drawn.
+    /// Draws `count` of `0..n` without replacement (all if there are fewer), in the order drawn.
     #[inline]
     pub fn sample(&mut self, n: usize, count: usize) -> Vec<usize> {
         let mut pool: Vec<usize> = (0..n).collect();

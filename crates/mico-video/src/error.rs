@@ -1,28 +1,28 @@
-//! Every way a video can fail, with the file it concerns.
+//! The errors of reading a video, with the file they concern.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use mico_vision::decode::DecodeError;
 
-/// What this build takes for a video.
+/// The formats that this build accepts, for messages.
 const ACCEPTED: &str = if cfg!(feature = "h264") {
     "MP4 and QuickTime with H.264, animated GIF and WebP, and folders of images"
 } else {
     "animated GIF and WebP, and folders of images"
 };
 
-/// A video that could not be read: which, and why.
+/// A video that could not be read, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", one_line(path))]
 pub struct VideoError {
-    /// The file or folder asked for; of a folder's image, that image.
+    /// The file or folder that was requested; for an image in a folder, that image.
     pub path: PathBuf,
-    /// What is wrong with it.
+    /// What is wrong with the video.
     pub problem: Problem,
 }
 
-/// A path on one line, whatever its name holds.
+/// A path for messages, on one line even if its name has control characters.
 fn one_line(path: &Path) -> String {
     let mut text = String::new();
     for character in path.to_string_lossy().chars() {
@@ -35,94 +35,94 @@ fn one_line(path: &Path) -> String {
     text
 }
 
-/// What is wrong with a video.
+/// Why a video could not be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// An option that makes no sense.
+    /// An option has an invalid value.
     #[error("{name} is {found}: {accepted} is accepted")]
     Setting {
-        /// The option.
+        /// The name of the option.
         name: &'static str,
-        /// Its value.
+        /// The value that was given.
         found: String,
-        /// What it may be.
+        /// A description of the accepted values.
         accepted: &'static str,
     },
-    /// The operating system refuses.
+    /// The operating system reported an error, or the decoder could not be created.
     #[error("cannot be read: {0}")]
     Io(String),
-    /// Neither a file nor a folder.
+    /// The path is neither a regular file nor a folder, for instance a pipe.
     #[error("neither a file nor a folder")]
     NoFile,
-    /// The content is none of the accepted formats.
+    /// The content has none of the accepted formats.
     #[error("unknown video format (content starts with \"{start}\"): accepted are {ACCEPTED}")]
     UnknownFormat {
-        /// The first bytes, readable.
+        /// The first bytes of the file, in printable form.
         start: String,
     },
-    /// One picture of a format that has no moving form here.
+    /// A still image in a format that is not read as a video.
     #[error("a {format} file is a single image: accepted are {ACCEPTED}")]
     StillImage {
-        /// The format found.
+        /// The image format that was recognised.
         format: &'static str,
     },
-    /// A folder without images.
+    /// The folder contains no image.
     #[error(
         "no image among the {entries} entries of the folder: accepted are names ending in {accepted}"
     )]
     NoImages {
-        /// Entries seen.
+        /// The number of entries in the folder.
         entries: u64,
-        /// The endings looked for.
+        /// The file endings that are accepted.
         accepted: String,
     },
-    /// Something real that is not read here.
+    /// The file is valid but uses a feature that is not supported.
     #[error("{what} not supported: {accepted} accepted")]
     Unsupported {
-        /// What was found, with its verb ("HEVC video (hvc1) is").
+        /// The unsupported feature, with its verb ("HEVC video (hvc1) is").
         what: String,
-        /// What would be accepted, with its verb.
+        /// What is accepted instead, with its verb.
         accepted: &'static str,
     },
-    /// A limit is exceeded; nothing of that size has been allocated.
+    /// A limit is exceeded; no memory of that size has been allocated.
     #[error("video too large: {found} {what}, at most {limit} are accepted")]
     TooLarge {
-        /// The quantity at fault.
+        /// The quantity that exceeds its limit, such as "frames to decode".
         what: &'static str,
-        /// Its value.
+        /// The amount that was found.
         found: u64,
-        /// The largest value accepted.
+        /// The largest amount that is accepted.
         limit: u64,
     },
-    /// The file contradicts its format.
+    /// The file violates its format.
     #[error("damaged {format} file: {reason}")]
     Damaged {
-        /// The format found.
+        /// The format of the file.
         format: &'static str,
-        /// The contradiction.
+        /// What is wrong, as text for a message.
         reason: String,
     },
-    /// A picture that cannot be decoded.
+    /// A frame cannot be decoded.
     #[error("the picture at {time:.3} s cannot be decoded: {reason}")]
     Picture {
-        /// When it would be shown, in seconds.
+        /// The time of the frame, in seconds from the start.
         time: f64,
-        /// What the decoder said.
+        /// The message of the decoder, on one line.
         reason: String,
     },
-    /// An image of a folder, or a still WebP file, that cannot be decoded.
+    /// An image in a folder, or a still WebP file, cannot be decoded.
     #[error(transparent)]
     Image(#[from] DecodeError),
 }
 
 impl Problem {
-    /// A contradiction in an MP4 file.
+    /// The error for a malformed MP4 file.
     pub(crate) fn mp4(reason: impl Into<String>) -> Self {
         Self::Damaged { format: "MP4", reason: reason.into() }
     }
 
-    /// Attaches the path.
+    /// Adds the path of the file that the problem concerns.
     pub(crate) fn of(self, path: &Path) -> VideoError {
         VideoError { path: path.to_owned(), problem: self }
     }
@@ -134,7 +134,7 @@ impl From<std::io::Error> for Problem {
     }
 }
 
-/// What another library says, on one line and not without end.
+/// Another library's message, on one line and at most 160 characters.
 pub(crate) fn plain(message: &str) -> String {
     const LONGEST: usize = 160;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! A folder of images as a video.
+//! Reads a folder of images as a video, one image per frame.
 
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::sampling::spread;
 use crate::source::Source;
 use crate::video::{Job, Progress, Video, VideoKind};
 
-/// Names that make an entry a frame. What it holds is decided by its content.
+/// The file endings that make an entry a frame; its actual format is recognised by content.
 const ENDINGS: [&str; 6] = ["png", "jpg", "jpeg", "webp", "gif", "bmp"];
 
 pub(crate) fn read(folder: &Path, job: &mut Job<'_>) -> Result<Video, VideoError> {
@@ -30,7 +30,7 @@ pub(crate) fn read(folder: &Path, job: &mut Job<'_>) -> Result<Video, VideoError
 }
 
 fn image(file: &Path, job: &mut Job<'_>) -> Result<mico_vision::RgbImage, Problem> {
-    // A pipe could block for ever, and a link may lead nowhere: a frame would be lost in silence.
+    // Reading a pipe could block forever, and skipping a dangling link would silently lose a frame.
     if !file.is_file() {
         return Err(Problem::NoFile);
     }
@@ -53,7 +53,7 @@ fn image(file: &Path, job: &mut Job<'_>) -> Result<mico_vision::RgbImage, Proble
     Ok(image)
 }
 
-/// The folder's images in natural order. Hidden files and subfolders are no frames.
+/// The folder's images in natural order, without hidden files and subfolders.
 fn list(folder: &Path, limit: u64) -> Result<Vec<PathBuf>, Problem> {
     let mut files = Vec::new();
     let mut entries = 0;
@@ -63,7 +63,7 @@ fn list(folder: &Path, limit: u64) -> Result<Vec<PathBuf>, Problem> {
         at_most("entries in the folder", entries, limit)?;
         let path = entry.path();
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        // Through links: a link to an image is an image.
+        // Links are followed: a link to an image is an image.
         if !hidden && is_named_as_image(&path) && !path.is_dir() {
             files.push(path);
         }
@@ -84,7 +84,7 @@ fn is_named_as_image(path: &Path) -> bool {
     ENDINGS.contains(&ending.as_str())
 }
 
-/// Compares names as people number them: runs of digits by their value.
+/// Natural order of names: runs of digits compare by value, so that `frame2` precedes `frame10`.
 fn natural(a: &str, b: &str) -> Ordering {
     let (mut a, mut b) = (a, b);
     loop {
@@ -92,7 +92,7 @@ fn natural(a: &str, b: &str) -> Ordering {
         if !digits_a.is_empty() && !digits_b.is_empty() {
             let (value_a, value_b) =
                 (digits_a.trim_start_matches('0'), digits_b.trim_start_matches('0'));
-            // Of two numbers without leading zeros the one with more digits is the larger.
+            // Without leading zeros, the number with more digits is larger.
             let order = value_a.len().cmp(&value_b.len()).then_with(|| value_a.cmp(value_b));
             if order.is_ne() {
                 return order;

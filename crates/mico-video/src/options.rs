@@ -1,4 +1,4 @@
-//! What to take from a video, and what it may cost.
+//! Options for sampling a video, and limits on the resources it may use.
 
 use mico_vision::decode::AlphaMode;
 
@@ -6,41 +6,41 @@ use crate::error::Problem;
 
 /// Default largest file: 16 GiB. (An MP4 file is never held in memory.)
 pub const MAX_FILE_BYTES: u64 = 16 << 30;
-/// Default largest index of an MP4 file (its `moov` box): 64 MiB, hours of video.
+/// Default largest index of an MP4 file (its `moov` box): 64 MiB, enough for hours of video.
 pub const MAX_INDEX_BYTES: u64 = 64 << 20;
 /// Default largest number of frames in a file, or of entries in a folder.
 pub const MAX_SOURCE_FRAMES: u64 = 1_000_000;
 /// Default largest number of pixels in a frame: 16 Mi, 4096 x 4096.
 pub const MAX_FRAME_PIXELS: u64 = 16 << 20;
-/// Default largest width and height of a frame.
+/// Default largest width and height of a frame, in pixels.
 pub const MAX_FRAME_SIDE: u32 = 16_384;
 /// Default largest number of pixels in all frames that are kept: 512 Mi, 64 frames of 3840 x 2160
 /// (three bytes each: 1.5 GiB).
 pub const MAX_HELD_PIXELS: u64 = 512 << 20;
-/// Default largest number of frames that are decoded to get at the wanted ones.
+/// Default largest number of frames that are decoded to obtain the wanted ones.
 pub const MAX_DECODED_FRAMES: u64 = 200_000;
 /// Default largest number of pixels in all frames that are decoded: 128 Gi, 66,000 frames of
 /// 1920 x 1080.
 pub const MAX_DECODED_PIXELS: u64 = 128 << 30;
 
-/// What a video may cost at most.
+/// Upper limits on the resources that reading a video may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Largest file in bytes; in a folder, of each image.
+    /// The largest file in bytes; in a folder, the largest image file.
     pub file_bytes: u64,
-    /// Largest index of an MP4 file in bytes.
+    /// The largest index (`moov` box) of an MP4 file in bytes.
     pub index_bytes: u64,
-    /// Most frames in a file, or entries in a folder.
+    /// The most frames in a file, or entries in a folder.
     pub source_frames: u64,
-    /// Largest width times height of a frame.
+    /// The most pixels (width times height) in a frame.
     pub frame_pixels: u64,
-    /// Largest width and largest height of a frame.
+    /// The largest width and the largest height of a frame in pixels.
     pub frame_side: u32,
-    /// Most pixels in all frames that are kept.
+    /// The most pixels in all frames that are kept together.
     pub held_pixels: u64,
-    /// Most frames that are decoded.
+    /// The most frames that are decoded, including those that are not kept.
     pub decoded_frames: u64,
-    /// Most pixels in all frames that are decoded.
+    /// The most pixels in all frames that are decoded.
     pub decoded_pixels: u64,
 }
 
@@ -59,20 +59,21 @@ impl Default for Limits {
     }
 }
 
-/// Which frames to take, and how.
+/// Which frames to take from a video, and how to decode them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VideoOptions {
-    /// Frames per second to take. A folder has no clock; all its images are candidates.
+    /// The number of frames to take per second, above 0. A folder has no frame rate; all its images
+    /// are candidates.
     pub fps: f64,
-    /// Most frames to take: if there would be more, this many are spread evenly.
+    /// The most frames to take, at least 1; if there would be more, this many are spread evenly.
     pub max_frames: usize,
-    /// What becomes of transparency in images, GIF and WebP.
+    /// How transparency in images, GIF and WebP is handled.
     pub alpha: AlphaMode,
-    /// Whether H.264 is accepted, which is the default where this crate was built with its feature
-    /// `h264` and is refused all the same where it was not. Its decoder is the one part that is not
+    /// Whether H.264 is accepted; true by default if the crate was built with the feature `h264`,
+    /// without which H.264 is always rejected. Its decoder is the only part that is not
     /// memory-safe.
     pub h264: bool,
-    /// What the video may cost.
+    /// The limits on the resources that the video may use.
     pub limits: Limits,
 }
 

@@ -1,11 +1,11 @@
-//! Which frames of a video are looked at.
+//! Chooses which frames of a video are used.
 
-/// Indices of the frames to take from `total` frames shown at `rate` frames per second: every
-/// `round(rate / fps)`-th one, or, if these were more than `max_frames`, that many from the first
-/// to the last, evenly.
+/// The indices of the frames to take from `total` frames at `rate` frames per second: every
+/// `round(rate / fps)`-th frame or, if these were more than `max_frames`, that many spread evenly
+/// from the first to the last.
 ///
-/// Rounding is half to even and the even spread is truncated, as in the Python code that video
-/// benchmarks share (`round`, `numpy.linspace(0, total - 1, max_frames)` as integers).
+/// Rounding is half to even and the even spread is truncated, as in the Python code shared by video
+/// benchmarks (`round`, `numpy.linspace(0, total - 1, max_frames)` converted to integers).
 ///
 /// ```
 /// use mico_video::sample_indices;
@@ -14,7 +14,7 @@
 /// assert_eq!(sample_indices(10, 2.5, 1.0, 3), [0, 4, 9]);
 /// ```
 pub fn sample_indices(total: usize, rate: f64, fps: f64, max_frames: usize) -> Vec<usize> {
-    // Conversion from float saturates, and NaN becomes 0: the stride is a number in any case.
+    // Conversion from float saturates and NaN becomes 0, so the stride is always valid.
     let stride = ((rate / fps).round_ties_even() as usize).max(1);
     if total.div_ceil(stride) <= max_frames {
         return (0..total).step_by(stride).collect();
@@ -22,7 +22,7 @@ pub fn sample_indices(total: usize, rate: f64, fps: f64, max_frames: usize) -> V
     spread(total, max_frames)
 }
 
-/// `count` indices from the first to the last of `total`, evenly; all if there are no more.
+/// `count` indices spread evenly from the first to the last of `total`; all if there are no more.
 pub(crate) fn spread(total: usize, count: usize) -> Vec<usize> {
     if total <= count {
         return (0..total).collect();

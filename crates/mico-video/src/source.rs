@@ -1,4 +1,4 @@
-//! A file that is read in pieces, never as a whole.
+//! A file that is read in pieces rather than as a whole.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::budget::at_most;
 use crate::error::Problem;
 
-/// An open file of known length.
+/// An open file and its length in bytes.
 #[derive(Debug)]
 pub(crate) struct Source {
     file: File,
@@ -26,14 +26,14 @@ impl Source {
         self.len
     }
 
-    /// The file, at its beginning.
+    /// The underlying file, rewound to its start.
     pub(crate) fn into_file(mut self) -> Result<File, Problem> {
         self.file.rewind()?;
         Ok(self.file)
     }
 
-    /// Replaces `buffer` by `count` bytes from `offset`. Memory grows with what the file holds, not
-    /// with what is asked for.
+    /// Replaces the contents of `buffer` by `count` bytes from `offset`. Memory grows with the
+    /// bytes actually read, not with the number requested.
     pub(crate) fn read(
         &mut self,
         offset: u64,
@@ -52,7 +52,7 @@ impl Source {
         Ok(())
     }
 
-    /// The first bytes, up to `count`; fewer if the file has fewer.
+    /// The first `count` bytes of the file, or all if it has fewer.
     pub(crate) fn start(&mut self, count: u64) -> Result<Vec<u8>, Problem> {
         let mut bytes = Vec::new();
         self.read(0, count.min(self.len), &mut bytes)?;

@@ -1,4 +1,4 @@
-//! A video, opened.
+//! Opens a video of any supported kind; the entry point of the crate.
 
 use std::path::Path;
 
@@ -10,58 +10,58 @@ use crate::options::VideoOptions;
 use crate::source::Source;
 use crate::{animation, folder, mp4};
 
-/// Bytes that tell the formats apart.
+/// The number of bytes read to recognise the format.
 const START_BYTES: u64 = 16;
-/// Bytes of an unknown file shown in the error.
+/// The number of bytes of an unknown file that the error shows.
 const SHOWN_BYTES: usize = 8;
 
-/// What a video was read from.
+/// The kind of source that a video was read from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VideoKind {
-    /// A folder of images.
+    /// A folder of images, one per frame.
     Folder,
-    /// A GIF file.
+    /// A GIF file, animated or with one frame.
     Gif,
-    /// A WebP file.
+    /// A WebP file, animated or still.
     WebP,
     /// An MP4 or QuickTime file with an H.264 track.
     Mp4,
 }
 
-/// How far reading a video has come.
+/// Progress of reading a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Frames dealt with.
+    /// The number of frames processed so far.
     pub done: usize,
-    /// Frames to deal with: more than are kept, since frames build on each other.
+    /// The number of frames to process; more than are kept, because frames depend on earlier ones.
     pub total: usize,
 }
 
-/// The frames taken from a video.
+/// The frames sampled from a video.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Video {
-    /// What it was read from.
+    /// The kind of source that the video was read from.
     pub kind: VideoKind,
-    /// The frames taken, in the order they are shown, upright. A folder's images may differ in size.
+    /// The sampled frames, upright and in display order. The images of a folder may differ in size.
     pub frames: Vec<RgbImage>,
-    /// Which of the source's frames they are, counted from 0.
+    /// The 0-based index of each sampled frame in the source.
     pub indices: Vec<usize>,
-    /// When each is shown, in seconds from the start. A folder has no clock; its images count as one
-    /// second apart.
+    /// The display time of each sampled frame, in seconds from the start. The images of a folder
+    /// count as one second apart.
     pub times: Vec<f64>,
-    /// Number of frames the source has.
+    /// The total number of frames in the source.
     pub source_frames: usize,
-    /// Frames per second of the source, on average; of a folder, 1.
+    /// The average frame rate of the source in frames per second; 1 for a folder.
     pub fps: f64,
 }
 
 impl Video {
-    /// Takes frames from the video at `path`.
+    /// Samples frames from the video at `path`.
     pub fn open(path: impl AsRef<Path>, options: &VideoOptions) -> Result<Self, VideoError> {
         Self::open_with_progress(path, options, &mut |_| {})
     }
 
-    /// Takes frames from the video at `path` and calls `progress` after every frame dealt with.
+    /// Samples frames from the video at `path`, calling `progress` after every processed frame.
     pub fn open_with_progress(
         path: impl AsRef<Path>,
         options: &VideoOptions,
@@ -74,7 +74,7 @@ impl Video {
         if metadata.is_dir() {
             return folder::read(path, &mut job);
         }
-        // A pipe or a device could block for ever.
+        // Reading a pipe or a device could block forever.
         if !metadata.is_file() {
             return Err(Problem::NoFile.of(path));
         }
@@ -82,7 +82,7 @@ impl Video {
     }
 }
 
-/// What every reader needs: what is wanted, what it has cost, and who wants to know.
+/// What every reader needs: the options, the resource budget and the progress callback.
 pub(crate) struct Job<'a> {
     pub(crate) options: &'a VideoOptions,
     pub(crate) budget: Budget,

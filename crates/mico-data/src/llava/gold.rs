@@ -1,4 +1,4 @@
-//! Gold that is looked up by id.
+//! Gold answers that are looked up by id: GQA, TextVQA and SEED-Bench.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::error::excerpt;
 use crate::fields::{check_letter, choices, put};
 use crate::json::{self, as_text};
 
-/// GQA: id to answer.
+/// GQA: from question id to answer.
 pub(super) struct Gqa(BTreeMap<String, GqaAnswer>);
 
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ impl Gqa {
     }
 }
 
-/// TextVQA: image and lower-cased question to the ten answers.
+/// TextVQA: from image and lower-cased question to the ten annotators' answers.
 pub(super) struct TextVqa(BTreeMap<(String, String), Vec<String>>);
 
 #[derive(Deserialize)]
@@ -61,7 +61,7 @@ impl TextVqa {
     }
 }
 
-/// SEED-Bench: id to question, options, letter and kind.
+/// SEED-Bench: from question id to question, options, gold letter and question type.
 pub(super) struct Seed {
     questions: BTreeMap<String, SeedQuestion>,
     types: BTreeMap<String, String>,
@@ -103,7 +103,7 @@ impl Seed {
         Ok(Self { questions: keyed.collect(), types })
     }
 
-    /// Puts question, options and gold; `false` if the question is about a video.
+    /// Sets question, options and gold; returns `false` if the question is about a video.
     pub(super) fn put(&self, id: &str, fields: &mut Fields) -> Result<bool, String> {
         let gold = self.questions.get(id).ok_or("no gold for this id")?;
         if gold.data_type.as_deref() == Some("video") {

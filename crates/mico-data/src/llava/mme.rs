@@ -1,4 +1,4 @@
-//! MME's answers: one text file per image in the release's folder.
+//! MME's gold answers, which the release stores in one text file per image.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::missing_gold;
 use crate::Error;
 use crate::error::excerpt;
 
-/// Folders the release is unpacked to, relative to `MME`.
+/// The folders to which the release may have been unpacked, relative to `MME`.
 pub(super) const RELEASES: [&str; 4] = [
     "MME_Benchmark_release_version/MME_Benchmark",
     "MME_Benchmark_release_version",
@@ -15,13 +15,13 @@ pub(super) const RELEASES: [&str; 4] = [
     "",
 ];
 
-/// Category folders of the release hold text files here or directly.
+/// The subfolder in which some categories keep their text files; others keep them directly.
 const ANSWERS: &str = "questions_answers_YN";
 
-/// An answer file is a few hundred bytes; one far beyond this is not an answer file.
+/// The largest accepted answer file in bytes; real ones have a few hundred.
 const FILE_LIMIT: u64 = 1 << 20;
 
-/// Gold by category, file stem and question.
+/// Gold answers by category, file stem and question.
 pub(super) struct Answers(BTreeMap<(String, String, String), String>);
 
 fn folders(dir: &Path) -> Vec<PathBuf> {
@@ -42,7 +42,7 @@ fn texts(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Every answer file of the first release folder that has any.
+/// The answer files of the first release folder that has any.
 pub(super) fn answer_files(dir: &Path, questions: &Path) -> Result<Vec<PathBuf>, Error> {
     for release in RELEASES {
         let mut files = Vec::new();
@@ -58,13 +58,13 @@ pub(super) fn answer_files(dir: &Path, questions: &Path) -> Result<Vec<PathBuf>,
     Err(missing_gold(questions, names))
 }
 
-/// A question without the sentence LLaVA's file leaves out, however many spaces precede it.
+/// The question without its final "Please answer yes or no.", which LLaVA's file leaves out.
 pub(super) fn bare(question: &str) -> &str {
     let question = question.trim();
     question.strip_suffix("Please answer yes or no.").unwrap_or(question).trim_end()
 }
 
-/// A file's name up to its first stop, as the official conversion cuts it.
+/// A file name up to its first full stop, as the official conversion script cuts it.
 fn stem(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
     file.split('.').next().unwrap_or(file)
@@ -105,7 +105,7 @@ impl Answers {
         Ok(Self(gold))
     }
 
-    /// The answer to a question about `id`, which is `<category>/…/<file>`.
+    /// The answer to a question about the image `id`, which has the form `<category>/…/<file>`.
     pub(super) fn find(&self, id: &str, question: &str) -> Result<&str, String> {
         let category = id.split('/').next().unwrap_or("");
         let key = (category.to_owned(), stem(id).to_owned(), bare(question).to_owned());
@@ -115,7 +115,7 @@ impl Answers {
     }
 }
 
-/// Where the picture of `id` may be, under one release folder.
+/// The paths at which an image may be found under one release folder.
 pub(super) fn image_places(release: &Path, image: &str) -> [PathBuf; 3] {
     let (category, _) = image.split_once('/').unwrap_or(("", image));
     let file = image.rsplit('/').next().unwrap_or(image);

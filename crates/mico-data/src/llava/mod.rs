@@ -1,7 +1,8 @@
-//! LLaVA's evaluation folders: a file of ready prompts, gold from the benchmark's own files, images beside.
+//! Reader for LLaVA's evaluation folders: a file of ready prompts, gold from the benchmark's own
+//! files, and images beside them.
 //!
-//! Gold is held in memory: it is text, at most a few tens of megabytes for the published files. Questions
-//! are read line by line, images are named and never opened.
+//! Gold answers are held in memory; they are text, at most a few tens of megabytes for the
+//! published files. Questions are read line by line, and images are only named, never opened.
 
 mod gold;
 mod mme;
@@ -18,11 +19,11 @@ use crate::samples::Samples;
 use crate::tsv::TsvSource;
 use source::LlavaSource;
 
-/// Where things are looked for, relative to a track's own folder.
+/// The expected file and folder names of a track, relative to its own folder.
 struct Place {
     folder: &'static str,
     questions: &'static str,
-    /// Every group is one file, under any of its names.
+    /// The gold files: one group of alternative names for each.
     gold: &'static [&'static [&'static str]],
     images: &'static [&'static str],
 }
@@ -64,12 +65,12 @@ fn place(track: Track) -> Option<Place> {
     })
 }
 
-/// The question file looked for, for messages.
+/// The question file that is searched for, as listed in error messages.
 pub(crate) fn looked_for(track: Track) -> Vec<String> {
     place(track).iter().map(|p| format!("{}/{}", p.folder, p.questions)).collect()
 }
 
-/// A track's evaluation folder.
+/// A track's evaluation folder with the files found in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Folder {
     track: Track,
@@ -79,7 +80,7 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// Looks in `<root>/<folder>`, `<root>/playground/data/eval/<folder>` and `root` itself.
+    /// Searches `<root>/<folder>`, `<root>/playground/data/eval/<folder>` and `root` itself.
     pub(crate) fn find(root: &Path, track: Track) -> Result<Option<Self>, Error> {
         let Some(place) = place(track) else { return Ok(None) };
         let eval = root.join("playground/data/eval").join(place.folder);
@@ -120,14 +121,14 @@ impl Folder {
         })
     }
 
-    /// The folders images may be in.
+    /// The folders in which images may be.
     fn image_folders(&self) -> Vec<PathBuf> {
         let names = place(self.track).map_or(&[][..], |place| place.images);
         names.iter().map(|name| self.dir.join(name)).collect()
     }
 }
 
-/// A gold file that is not where it belongs.
+/// The error for a gold file that is not where it should be.
 fn missing_gold(questions: &Path, names: &str) -> Error {
     Error::format(questions, format!("no gold beside it: looked for {names}"))
 }

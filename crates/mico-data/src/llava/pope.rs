@@ -1,4 +1,4 @@
-//! POPE's labels, which belong to the questions by position.
+//! POPE's gold labels, which are matched to the questions by position.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::json::Lines;
 
 const PREFIX: &str = "coco_pope_";
 
-/// The labels of every category, handed out in order.
+/// The labels of every category, consumed in order.
 pub(super) struct Labels {
     categories: BTreeMap<String, Vec<Label>>,
     used: BTreeMap<String, usize>,
@@ -23,7 +23,7 @@ struct Label {
     label: String,
 }
 
-/// `coco/coco_pope_<category>.json`, sorted by name.
+/// The label files `coco/coco_pope_<category>.json`, sorted by name.
 pub(super) fn label_files(dir: &Path, questions: &Path) -> Result<Vec<PathBuf>, Error> {
     for folder in [dir.join("coco"), dir.to_owned()] {
         let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
@@ -45,7 +45,7 @@ fn category(path: &Path) -> Option<&str> {
 }
 
 impl Labels {
-    /// Reads the labels and makes sure that every category has as many questions as labels.
+    /// Reads the labels and checks that every category has as many labels as questions.
     pub(super) fn read(files: &[PathBuf], questions: &Path) -> Result<Self, Error> {
         let mut categories = BTreeMap::new();
         for path in files {
@@ -78,12 +78,12 @@ impl Labels {
         Ok(Self { categories, used: BTreeMap::new() })
     }
 
-    /// Passes over the next label of a category.
+    /// Skips the next label of a category.
     pub(super) fn skip(&mut self, category: &str) {
         *self.used.entry(category.to_owned()).or_default() += 1;
     }
 
-    /// The next label of a category; it must be about the same image.
+    /// The next label of a category; it is an error if the label is about another image.
     pub(super) fn next(&mut self, category: &str, image: &str) -> Result<String, String> {
         let place = self.used.entry(category.to_owned()).or_default();
         let label = self.categories.get(category).and_then(|labels| labels.get(*place));
@@ -103,7 +103,7 @@ fn read_labels(path: &Path) -> Result<Vec<Label>, Error> {
     let mut labels = Vec::new();
     let mut lines = Lines::open(path)?;
     while let Some(line) = lines.next() {
-        // A label that cannot be read would shift all that follow.
+        // An unreadable label would shift all later ones, so it is an error of the whole file.
         let row = labels.len() + 1;
         let line = line.map_err(|damaged| {
             Error::format(path, format!("row {}: {}", damaged.row, damaged.reason))

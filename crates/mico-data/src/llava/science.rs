@@ -1,4 +1,4 @@
-//! ScienceQA: one JSON list of conversations, gold in `problems.json`.
+//! Reader for ScienceQA: one JSON list of conversations, with gold in `problems.json`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::json::{self, as_text};
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
 
-/// What the public loader appends to the file's text.
+/// The instruction that the public loader appends to the file's text.
 const INSTRUCTION: &str = "\nAnswer with the option's letter from the given choices directly.";
 
 #[derive(Deserialize)]
@@ -42,7 +42,7 @@ struct Problem {
     subject: Option<String>,
 }
 
-/// Questions with an image, in the file's order.
+/// A stream of the questions that have an image, in file order.
 pub(super) struct Science {
     file: PathBuf,
     records: std::vec::IntoIter<Record>,

@@ -1,4 +1,4 @@
-//! Question lines joined with their gold.
+//! Joins the lines of a LLaVA question file with their gold answers.
 
 use std::path::PathBuf;
 
@@ -15,7 +15,7 @@ use crate::json::{Lines, as_text};
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
 
-/// Sentences the released question files end with.
+/// The instructions at the end of prompts in the released question files.
 const INSTRUCTIONS: [&str; 3] = [
     "\nAnswer the question using a single word or phrase.",
     "\nAnswer with the option's letter from the given choices directly.",
@@ -32,7 +32,7 @@ enum Gold {
     Seed(Seed),
 }
 
-/// A question file as a stream of samples.
+/// A LLaVA question file as a stream of samples.
 pub(super) struct LlavaSource {
     lines: Lines,
     gold: Gold,
@@ -41,7 +41,7 @@ pub(super) struct LlavaSource {
     outside: u64,
 }
 
-/// A line's question as far as it is understood.
+/// The parts of a question line that every track has.
 struct Asked {
     question_id: String,
     image: String,
@@ -66,7 +66,7 @@ impl LlavaSource {
         Ok(Self { lines, gold, folders, ids: Ids::default(), outside: 0 })
     }
 
-    /// The fields of a line, `None` if it is no item of the track.
+    /// The canonical fields of a line; `None` if the line does not belong to the track.
     fn fields(&mut self, asked: &Asked, line: &Fields) -> Result<Option<Fields>, String> {
         let mut fields = Fields::new();
         let text = asked.text.as_str();
@@ -89,7 +89,7 @@ impl LlavaSource {
                 fields.insert("answers".into(), json!(answers));
                 fields.insert("question".into(), json!(question));
                 fields.insert("image_id".into(), json!(asked.question_id));
-                // The line is there even without tokens, its trailing space need not be.
+                // The line exists even if there are no tokens, and its trailing space may be missing.
                 if let Some(tokens) = rest.strip_prefix(OCR_LINE.trim_end()) {
                     let tokens = tokens.trim().split(", ").filter(|token| !token.is_empty());
                     fields.insert("ocr_tokens".into(), tokens.collect());
@@ -145,7 +145,7 @@ impl LlavaSource {
             Ok(Asked { question_id, image: text("image")?, text: text("text")? })
         });
         if let (Err(_), Gold::Pope(labels)) = (&asked, &mut self.gold) {
-            // The label of a line that cannot be asked belongs to no other line.
+            // The label of an unusable line is skipped, so that it is not given to the next line.
             labels.skip(line.get("category").and_then(Value::as_str).unwrap_or(""));
         }
         let asked = asked?;

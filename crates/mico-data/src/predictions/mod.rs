@@ -1,5 +1,5 @@
-//! Predictions made elsewhere: tables of VLMEvalKit, LLaVA's answer files, lmms-eval's sample logs, and this
-//! project's own records.
+//! Reads prediction files: VLMEvalKit's tables, LLaVA's answer files, lmms-eval's sample logs and
+//! the records of `mico eval`.
 
 #[cfg(feature = "xlsx")]
 mod sheet;
@@ -15,56 +15,57 @@ use crate::json::{self, Lines, as_text};
 use crate::tsv::Table;
 use crate::{Error, Sample};
 
-/// A cell this long is no text somebody predicted from but an image that was left in the table.
+/// Cells longer than this many bytes are taken for images left in the table and are dropped.
 const IMAGE_CELL: usize = 1 << 16;
 
-/// What a run's records call the model that prunes nothing.
+/// The `setting` of records made with the unpruned model.
 const UNPRUNED: &str = "unpruned";
 
-/// How a prediction names its item.
+/// The format of a prediction file, which decides how predictions are matched to items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Rows with `index` and `prediction`.
+    /// VLMEvalKit's tables: rows with `index` and `prediction`.
     Table,
-    /// LLaVA's `question_id`, `prompt`, `text`. Ids may repeat: the prompt tells the questions apart.
+    /// LLaVA's answer files: `question_id`, `prompt`, `text`. Ids may repeat; the prompt then
+    /// distinguishes them.
     LlavaAnswers,
-    /// lmms-eval's `doc_id`, `doc`, `filtered_resps`.
+    /// lmms-eval's sample logs: `doc_id`, `doc`, `filtered_resps`.
     SampleLog,
-    /// Records of `mico eval`: `item`, `answer`.
+    /// The records of `mico eval`: `item`, `answer`.
     Records,
 }
 
-/// One prediction.
+/// A model's answer to one item, as read from a file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prediction {
-    /// The item's name in that file.
+    /// The item's id as written in the file.
     pub id: String,
-    /// What was predicted, as it stands: an empty cell is an empty text, "None" stays "None".
+    /// The unchanged answer: an empty cell is an empty text, "None" stays "None".
     pub text: String,
-    /// The row's own fields, images left out.
+    /// The other fields of the row, without images.
     pub fields: Fields,
 }
 
-/// A file of predictions. All of it is in memory: it holds texts only.
+/// A prediction file, held in memory as a whole because it consists of text only.
 #[derive(Debug, Clone)]
 pub struct Predictions {
-    /// How its rows name their items.
+    /// The format of the file.
     pub form: Form,
     rows: Vec<Prediction>,
     places: BTreeMap<String, Vec<usize>>,
-    /// Of sample logs: the first row of each logged document's own id.
+    /// For sample logs: the first row with each id found inside a logged document.
     documents: BTreeMap<String, usize>,
 }
 
 impl Predictions {
-    /// All predictions, in the file's order.
+    /// All predictions, in file order.
     pub fn rows(&self) -> &[Prediction] {
         &self.rows
     }
 
-    /// The prediction for a sample. Tables and records are joined by id; LLaVA's answers by question id
-    /// and, where that repeats, by the prompt; sample logs by `doc_id` for samples read from parquet files
-    /// and by the logged document's own id for others.
+    /// The prediction for a sample; `None` if there is none. Tables and records are matched by id,
+    /// LLaVA's answers by question id and, if that repeats, by prompt, and sample logs by `doc_id`
+    /// for samples from parquet files and by the logged document's own id otherwise.
     pub fn find(&self, sample: &Sample) -> Option<&Prediction> {
         let field = |name: &str| sample.fields.get(name).and_then(as_text);
         let by_id = |id: &str| self.places.get(id).map_or(&[][..], Vec::as_slice);
@@ -76,7 +77,8 @@ impl Predictions {
             Form::LlavaAnswers => {
                 let id = field("question_id").unwrap_or_else(|| sample.id.clone());
                 match by_id(&id) {
-                    // MME asks twice about a picture; a lone answer belongs to the question it repeats.
+                    // MME has two questions per image; a single answer belongs to the question that
+                    // it repeats.
                     [only] if !sample.id.contains('#') && field("image").is_none() => row(only),
                     several => {
                         let wanted = field("prompt")?;
@@ -93,8 +95,8 @@ impl Predictions {
     }
 }
 
-/// Whether a row that holds its question asks what the sample does: indices alone fit many tables. LLaVA's
-/// files have other wordings and are not compared.
+/// Whether the row's question, if it has one, is the sample's, because an index alone fits many
+/// tables. Samples from LLaVA's files are worded differently and are not compared.
 fn asks_the_same(prediction: &Prediction, sample: &Sample) -> bool {
     let text = |fields: &Fields| fields.get("question").and_then(as_text);
     match (text(&prediction.fields), text(&sample.fields)) {
@@ -103,20 +105,20 @@ fn asks_the_same(prediction: &Prediction, sample: &Sample) -> bool {
     }
 }
 
-/// A stored prompt without its image mark.
+/// A stored prompt without its image placeholder.
 fn prompt(fields: &Fields) -> Option<String> {
     let text = fields.get("prompt")?.as_str()?;
     Some(text.replace("<image>", "").trim().to_owned())
 }
 
-/// Whether a logged document can be the sample: numbers start anew in every split, so a log of another one
-/// would fit by number alone.
+/// Whether a logged document can be the sample. Document numbers restart in every split, so a log
+/// of another split would match by number alone.
 fn agrees(prediction: &Prediction, sample: &Sample) -> bool {
     let Some(document) = prediction.fields.get("doc").and_then(Value::as_object) else {
         return true;
     };
     let asked = |name: &str| sample.fields.get(name).and_then(Value::as_str);
-    // A document of RefCOCO asks one fixed question; its expression is the answer.
+    // A RefCOCO document always asks the same question; its expression is in the answer field.
     let (logged, own) = match asked("expression") {
         Some(expression) => (document.get("answer"), Some(expression)),
         None => (document.get("question"), asked("question")),
@@ -127,7 +129,7 @@ fn agrees(prediction: &Prediction, sample: &Sample) -> bool {
     }
 }
 
-/// The id in a logged document.
+/// The dataset's own id inside a logged document.
 fn logged_id(fields: &Fields) -> Option<String> {
     let document = fields.get("doc")?.as_object()?;
     ["index", "question_id", "questionId", "id"]
@@ -135,8 +137,8 @@ fn logged_id(fields: &Fields) -> Option<String> {
         .find_map(|name| document.get(*name).and_then(as_text))
 }
 
-/// Reads a file of predictions: `.xlsx`, `.tsv`, `.csv`, `.json` (a list of objects) or `.jsonl`. What the
-/// rows are is told by their fields. Two predictions for one item are an error.
+/// Reads a prediction file: `.xlsx`, `.tsv`, `.csv`, `.json` (a list of objects) or `.jsonl`. Its
+/// format is recognised by the fields of its rows. Two predictions for one item are an error.
 pub fn predictions(path: &Path) -> Result<Predictions, Error> {
     let ending = path.extension().map(|e| e.to_string_lossy().to_ascii_lowercase());
     let rows = match ending.as_deref() {
@@ -207,7 +209,7 @@ fn lines(path: &Path) -> Result<Vec<Fields>, Error> {
     Ok(rows)
 }
 
-/// What the rows are, by the fields of the first.
+/// The format of a file, by the fields of its first row; `None` if it is unknown.
 fn form(fields: &Fields) -> Option<Form> {
     let has = |names: &[&str]| names.iter().all(|name| fields.contains_key(*name));
     if has(&["doc_id"]) && (has(&["filtered_resps"]) || has(&["resps"])) {
@@ -224,7 +226,7 @@ fn form(fields: &Fields) -> Option<Form> {
 }
 
 fn gather(path: &Path, mut rows: Vec<Fields>) -> Result<Predictions, Error> {
-    // Of a run's records those of the unpruned model count.
+    // If the file has records of several settings, only those of the unpruned model are read.
     rows.retain(|row| row.get("setting").and_then(Value::as_str).is_none_or(|s| s == UNPRUNED));
     let first = rows.first().ok_or_else(|| Error::format(path, "no predictions"))?;
     let form = form(first).ok_or_else(|| {
@@ -280,13 +282,13 @@ fn read(form: Form, mut fields: Fields) -> Result<Prediction, String> {
     Ok(Prediction { id, text, fields })
 }
 
-/// The key of a table's row, written as the readers of tables write it.
+/// The key of a table row, normalised as the table readers do.
 fn index(text: &str) -> String {
     crate::tsv::index_key(text)
 }
 
-/// A reply, taken out of the lists that sample logs wrap it in. Numbers were texts before a table was
-/// made of them; a null is an empty reply.
+/// The answer text, unwrapped from the lists that sample logs put around it. Numbers are converted
+/// back to text; null is an empty answer.
 fn reply(value: &Value, depth: usize) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),

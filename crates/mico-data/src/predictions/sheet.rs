@@ -1,4 +1,4 @@
-//! The first sheet of a workbook as rows.
+//! Reads the first sheet of an Excel workbook as rows.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -11,7 +11,8 @@ use crate::Error;
 use crate::json;
 use crate::panics::catch_panic;
 
-/// A workbook of predictions is a few megabytes; its unpacked form is not bounded by its size.
+/// The largest accepted workbook in bytes; real ones have a few megabytes, and unpacking multiplies
+/// the size.
 const FILE_LIMIT: u64 = 512 << 20;
 
 pub(super) fn rows(path: &Path) -> Result<Vec<Fields>, Error> {
@@ -20,7 +21,7 @@ pub(super) fn rows(path: &Path) -> Result<Vec<Fields>, Error> {
     if size > FILE_LIMIT {
         return Err(Error::format(path, format!("{size} bytes, at most {FILE_LIMIT} accepted")));
     }
-    // Workbooks nobody vouches for: the library is free to give up by panicking.
+    // The library may panic on malformed workbooks.
     let range = catch_panic(|| {
         let mut book = Xlsx::new(BufReader::new(file)).map_err(|error| error.to_string())?;
         let first = book.worksheet_range_at(0).ok_or("no sheet")?;
@@ -53,7 +54,7 @@ fn value(cell: &Data) -> Value {
     json!(plain(cell))
 }
 
-/// A cell as text; whole numbers lose the point the format stores them with.
+/// A cell as text; whole numbers are printed without a decimal point.
 fn plain(cell: &Data) -> String {
     match cell {
         Data::Empty => String::new(),

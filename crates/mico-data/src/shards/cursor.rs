@@ -1,6 +1,7 @@
-//! Rows of one parquet file, column by column and only the columns asked for.
+//! Reads rows of one parquet file, decoding only the columns that are asked for.
 //!
-//! In memory at once: one page of every column in use. Pages nobody asks for are passed over undecoded.
+//! One page of every column in use is in memory at a time. Pages that are not needed are skipped
+//! undecoded.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +17,7 @@ use crate::error::excerpt;
 use crate::json;
 use crate::panics::catch_panic;
 
-/// A value of a column.
+/// A single value of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Cell {
     Bool(bool),
@@ -25,32 +26,33 @@ pub(super) enum Cell {
     Bytes(ByteArray),
 }
 
-/// What one row has in one column: `None` where the row, or its list, is null.
+/// The values of one row in one column, several for a list; `None` if the row or its list is null
+/// or empty.
 pub(super) type Values = Option<Vec<Option<Cell>>>;
 
-/// One column of the current row group.
+/// The reader of one column in the current row group.
 struct Leaf {
     reader: ColumnReader,
-    /// Records read or passed over in this row group.
+    /// The number of records read or skipped in this row group.
     position: u64,
     max_definition: i16,
-    /// Definition level from which on a list has an element; 0 for a column without lists.
+    /// The definition level from which on a list has an element; 0 for a column that is not a list.
     element_definition: i16,
 }
 
-/// A place in a parquet file.
+/// A position in a parquet file.
 pub(super) struct Cursor {
     path: PathBuf,
     reader: SerializedFileReader<File>,
     group: usize,
-    /// Rows of the groups before the current one.
+    /// The number of rows in the groups before the current one.
     before: u64,
-    /// Rows of the current group passed so far, the current one included.
+    /// The 1-based row within the current group; 0 before its first row.
     at: u64,
     leaves: BTreeMap<usize, Leaf>,
 }
 
-/// Runs code of the parquet library on bytes nobody vouches for: it is free to give up by panicking.
+/// Calls the parquet library, which may panic on damaged data; a panic becomes an error.
 fn guarded<T>(work: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, String> {
     match catch_panic(work) {
         Some(result) => result.map_err(|error| excerpt(&error.to_string())),
@@ -77,7 +79,7 @@ impl Cursor {
         &self.path
     }
 
-    /// Rows, as the footer says.
+    /// The number of rows, as stated in the footer.
     pub(super) fn rows(&self) -> u64 {
         (0..self.reader.metadata().num_row_groups())
             .fold(0, |sum: u64, group| sum.saturating_add(self.rows_of(group)))
@@ -88,7 +90,7 @@ impl Cursor {
         groups.get(group).map_or(0, |g| u64::try_from(g.num_rows()).unwrap_or(0))
     }
 
-    /// Goes to the next row; `false` at the end.
+    /// Moves to the next row; `false` at the end of the file.
     pub(super) fn advance(&mut self) -> bool {
         self.at = self.at.saturating_add(1);
         while self.at > self.rows_of(self.group) {
@@ -103,19 +105,19 @@ impl Cursor {
         true
     }
 
-    /// Gives up the rest of the current row group and tells how many rows that is.
+    /// Skips the rest of the current row group and returns the number of rows skipped.
     pub(super) fn abandon(&mut self) -> u64 {
         let left = self.rows_of(self.group).saturating_sub(self.at);
         self.at = self.rows_of(self.group);
         left
     }
 
-    /// The current row, counted from 1.
+    /// The number of the current row, from 1.
     pub(super) fn row(&self) -> u64 {
         self.before.saturating_add(self.at)
     }
 
-    /// Goes to a row counted from 1.
+    /// Moves to a row, numbered from 1.
     pub(super) fn seek(&mut self, row: u64) {
         let (mut group, mut before) = (0, 0);
         while row > before + self.rows_of(group) && group < self.reader.metadata().num_row_groups()
@@ -130,13 +132,14 @@ impl Cursor {
         (self.group, self.before, self.at) = (group, before, at);
     }
 
-    /// The columns, as dotted paths.
+    /// The names of all columns, as dotted paths.
     pub(super) fn columns(&self) -> Vec<String> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         schema.columns().iter().map(|column| column.path().string()).collect()
     }
 
-    /// The column called `name`; with `inner`, the part of that name of its structure.
+    /// The index of the column `name`; with `inner`, of that member of its structure. `None` if it
+    /// does not exist.
     pub(super) fn find(&self, name: &str, inner: Option<&str>) -> Option<usize> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         schema.columns().iter().position(|column| {
@@ -152,7 +155,7 @@ impl Cursor {
         })
     }
 
-    /// What the current row has in a column.
+    /// The values of the current row in a column.
     pub(super) fn read(&mut self, column: usize) -> Result<Values, String> {
         let row = self.at;
         if !self.leaves.contains_key(&column) {
@@ -181,7 +184,7 @@ impl Cursor {
 }
 
 impl Leaf {
-    /// Reads the record of row `row` of the group, counted from 1.
+    /// Reads the record of a row of the group, numbered from 1.
     fn read(&mut self, row: u64) -> Result<Values, String> {
         let skip = row.saturating_sub(1).saturating_sub(self.position);
         let skip = usize::try_from(skip).map_err(|_| "too many rows")?;
@@ -234,6 +237,6 @@ fn record<T: DataType>(
             found.push(None);
         }
     }
-    // An empty list and a null one mean the same here: nothing.
+    // Empty and null lists are treated alike.
     Ok((!found.is_empty()).then_some(found))
 }

@@ -1,4 +1,4 @@
-//! The table of images that GQA's questions refer to.
+//! The separate table of images to which GQA's questions refer.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use crate::error::excerpt;
 
 const CACHED_BYTES: usize = 32 << 20;
 
-/// Where every image is, by id, and the few fetched last.
+/// The location of every image by id, with a cache of the images fetched last.
 pub(super) struct ImageTable {
     files: Vec<PathBuf>,
     places: BTreeMap<String, (usize, u64)>,
@@ -19,7 +19,7 @@ pub(super) struct ImageTable {
 }
 
 impl ImageTable {
-    /// Reads the ids; no image is touched.
+    /// Reads the ids of all images without decoding any image.
     pub(super) fn open(files: &[PathBuf]) -> Result<Self, Error> {
         let mut places = BTreeMap::new();
         for (number, path) in files.iter().enumerate() {

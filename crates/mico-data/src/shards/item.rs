@@ -1,4 +1,4 @@
-//! A parquet row as canonical fields, by track.
+//! Converts a parquet row to canonical fields, depending on the track.
 
 use mico_score::rules::mmbench::ROTATION;
 use mico_score::{Fields, Track};
@@ -10,23 +10,23 @@ use crate::fields::{
 };
 use crate::literal;
 
-/// Where an item's pictures or video come from.
+/// Where an item's images or video are stored.
 pub(super) enum Seen {
-    /// Columns of the same row, in order; empty ones are passed over.
+    /// In columns of the same row, in order; empty ones are skipped.
     Columns(Vec<String>),
-    /// A row of the table of images.
+    /// In the separate table of images, under this id.
     Image(String),
-    /// A video file of this name, in this sub-folder if the set has any.
+    /// In a video file of this name, in the given subfolder if the dataset has any.
     Video { name: String, folder: Option<&'static str> },
 }
 
-/// An item whose pictures have not been looked at.
+/// An item whose images have not been read yet.
 pub(super) struct Item {
     pub(super) name: String,
     pub(super) cluster: Option<String>,
     pub(super) fields: Fields,
     pub(super) seen: Seen,
-    /// A box as left, top, width, height in pixels, to be divided by the picture's size.
+    /// A gold box as left, top, width and height in pixels, still to be divided by the image size.
     pub(super) pixels: Option<[f64; 4]>,
 }
 
@@ -39,7 +39,7 @@ impl Item {
     }
 }
 
-/// The columns a track cannot do without.
+/// The columns that a track's files must have.
 pub(super) fn required(track: Track) -> &'static [&'static str] {
     match track {
         Track::Gqa => &["id", "imageId", "question", "answer"],
@@ -58,8 +58,8 @@ pub(super) fn required(track: Track) -> &'static [&'static str] {
     }
 }
 
-/// The items of the current row: none if it belongs to another set, several for RefCOCO. `label` is the
-/// split or task in the file's name, `place` the row's number from 0.
+/// The items of the current row: none if it belongs to another dataset, several for RefCOCO.
+/// `label` is the split or task in the file's name, `place` the 0-based row number.
 pub(super) fn items(track: Track, row: &mut Row<'_>, label: &str, place: u64) -> Read<Vec<Item>> {
     let mut fields = Fields::new();
     put(&mut fields, "question", row.text("question")?);
@@ -144,7 +144,7 @@ fn yes_no(track: Track, row: &mut Row<'_>, mut fields: Fields, place: String) ->
         fields.insert("image".into(), json!(image));
         return Ok(Item { cluster: Some(image.clone()), ..Item::new(image, fields) });
     }
-    // Numbers start again in every category.
+    // Question numbers restart in every category.
     let name = match (category, id) {
         (Some(category), Some(id)) => format!("{category}/{id}"),
         (None, Some(id)) => id,
@@ -223,7 +223,7 @@ fn multiple_choice(
     Ok(Some(Item::new(name, fields)))
 }
 
-/// One column per option; a null, an empty text and the word `nan` are no option.
+/// Options stored in one column each; null, an empty text and `nan` mean that there is no such option.
 fn lettered(row: &mut Row<'_>, column: impl Fn(char) -> String) -> Read<Value> {
     let mut map = Map::new();
     for letter in 'A'..='D' {

@@ -1,4 +1,4 @@
-//! Parquet files with the columns of lmms-eval.
+//! Reader for parquet files with the columns of lmms-eval's datasets.
 
 #[cfg(feature = "parquet")]
 mod cursor;
@@ -23,13 +23,13 @@ use crate::names::{shard_folders, shard_names};
 use crate::{Error, Samples};
 
 const MAX_DEPTH: usize = 6;
-/// Far more than the shards of any published set.
+/// The most files that are considered, far above the number of shards of any published dataset.
 const MAX_FILES: usize = 20_000;
 
-/// GQA keeps its images in a second table, in a folder whose name ends like this.
+/// The ending of folder names that hold GQA's separate table of images.
 const IMAGE_TABLE: &str = "_images";
 
-/// A track's parquet files.
+/// The parquet files of a track.
 #[derive(Debug, Clone)]
 pub(crate) struct Shards {
     #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "read with the rows"))]
@@ -40,8 +40,8 @@ pub(crate) struct Shards {
 }
 
 impl Shards {
-    /// Looks in `<root>/<Name>` and `<root>/<track>` (any case), at any depth, and in `root` itself if that
-    /// is its name.
+    /// Searches `<root>/<Name>` and `<root>/<track>` (in any case) at any depth, and `root` itself
+    /// if it has such a name.
     pub(crate) fn find(root: &Path, track: Track) -> Result<Option<Self>, Error> {
         let Some(names) = shard_names(track) else { return Ok(None) };
         let wanted = shard_folders(track);
@@ -72,7 +72,7 @@ impl Shards {
 
 #[cfg(feature = "parquet")]
 impl Shards {
-    /// Rows of the tables of questions, as their footers say.
+    /// The number of rows in the question tables, as stated in their footers.
     pub(crate) fn rows(&self) -> Result<usize, Error> {
         let mut rows: u64 = 0;
         for file in &self.files {
@@ -86,7 +86,7 @@ impl Shards {
     }
 }
 
-/// Without the decoder the files are still found, so that they are refused by name and not passed over.
+/// Without the decoder the files are still found, so that the error can name them.
 #[cfg(not(feature = "parquet"))]
 impl Shards {
     pub(crate) fn rows(&self) -> Result<usize, Error> {
@@ -103,7 +103,7 @@ impl Shards {
     }
 }
 
-/// Folders of the wanted names, in the order of the names.
+/// The folders that have one of the names, in the order of the names.
 fn candidates(root: &Path, names: &[&str]) -> Vec<PathBuf> {
     let mut entries: Vec<PathBuf> = std::fs::read_dir(root)
         .into_iter()
@@ -144,7 +144,7 @@ fn is_image_table(path: &Path, dir: &Path) -> bool {
     folders(path, dir).iter().any(|part| part.ends_with(IMAGE_TABLE))
 }
 
-/// The split in a file's name: what precedes its first `-` or stop.
+/// The split in a file's name: the part before the first `-` or `.`.
 fn label(path: &Path) -> &str {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
     name.split(['-', '.']).next().unwrap_or(name)
@@ -160,7 +160,7 @@ fn select(files: Vec<PathBuf>, dir: &Path, parts: &[&str], splits: &[&str]) -> V
     };
     let files = narrowed(files, &|path| folders(path, dir).iter().any(|f| parts.contains(f)));
     let mut files = narrowed(files, &|path| splits.contains(&label(path)));
-    // Splits in the order in which they are reported, files of one split by name.
+    // Splits in the order in which they are reported, and files of one split by name.
     files.sort_by_key(|path| splits.iter().position(|split| *split == label(path)));
     files
 }

@@ -1,18 +1,19 @@
-//! Cells of a parquet row as texts, numbers, lists and pictures.
+//! Reads cells of a parquet row as texts, numbers, lists and images.
 
 use super::cursor::{Cell, Cursor};
 use crate::error::excerpt;
 
-/// The current row of a cursor.
+/// Access to the current row of a cursor.
 pub(super) struct Row<'a>(pub(super) &'a mut Cursor);
 
-/// A picture as stored: the file's bytes, or only its name.
+/// An image as stored in a cell: the bytes of its file, or only its path.
 pub(super) struct Stored {
     pub(super) bytes: Option<Vec<u8>>,
     pub(super) path: Option<String>,
 }
 
-/// Reading a column failed. `Structure` concerns the rest of the row group as well.
+/// Why a column could not be read. `Value` concerns this row; `Structure` the rest of the row group
+/// as well.
 #[derive(Debug)]
 pub(super) enum Failure {
     Value(String),
@@ -46,19 +47,19 @@ impl Row<'_> {
         Ok(cells.into_iter().next().flatten())
     }
 
-    /// A text or number as text; an empty one is none.
+    /// A text or number as text; `None` if it is null or empty.
     pub(super) fn text(&mut self, name: &str) -> Read<Option<String>> {
         let cell = self.single(name)?;
         let text = cell.map(|cell| as_text(name, cell)).transpose()?;
         Ok(text.filter(|text| !text.is_empty()))
     }
 
-    /// A text that must be there.
+    /// A text that must not be null or empty.
     pub(super) fn need(&mut self, name: &str) -> Read<String> {
         self.text(name)?.ok_or_else(|| format!("column '{name}' is empty").into())
     }
 
-    /// A whole number, also one written as text.
+    /// A whole number, which may be written as text.
     pub(super) fn integer(&mut self, name: &str) -> Read<i64> {
         let text = self.need(name)?;
         let number = text.trim().trim_end_matches(".0").parse();
@@ -67,14 +68,14 @@ impl Row<'_> {
         })
     }
 
-    /// A list of texts; a single text is a list of one.
+    /// A list of texts; a single text counts as a list of one.
     pub(super) fn texts(&mut self, name: &str) -> Read<Vec<String>> {
         let cells = self.cells(name, None)?.unwrap_or_default();
         let texts = cells.into_iter().flatten().map(|cell| as_text(name, cell));
         Ok(texts.collect::<Result<_, _>>()?)
     }
 
-    /// A list of numbers.
+    /// A list of finite numbers; empty if the cell is null.
     pub(super) fn numbers(&mut self, name: &str) -> Read<Vec<f64>> {
         let cells = self.cells(name, None)?.unwrap_or_default();
         let number = |cell| match cell {
@@ -85,7 +86,7 @@ impl Row<'_> {
         cells.into_iter().flatten().map(number).collect()
     }
 
-    /// The picture or pictures of a column: the structure of bytes and path, or bare bytes.
+    /// The images of a column, stored as structures of bytes and path or as bare bytes.
     pub(super) fn pictures(&mut self, name: &str) -> Read<Vec<Stored>> {
         let mut bytes = self.cells(name, Some("bytes"))?.unwrap_or_default();
         if self.0.find(name, Some("bytes")).is_none() {

@@ -1,6 +1,6 @@
-//! An encoded image's width and height, from its header.
+//! Reads the width and height of an encoded image from its header, without decoding it.
 
-/// Width and height of a PNG or JPEG.
+/// Width and height in pixels of a PNG or JPEG image; `None` for other formats or damaged headers.
 pub(super) fn size(bytes: &[u8]) -> Option<(u32, u32)> {
     let found = png(bytes).or_else(|| jpeg(bytes))?;
     (found.0 > 0 && found.1 > 0).then_some(found)
@@ -23,7 +23,7 @@ fn jpeg(bytes: &[u8]) -> Option<(u32, u32)> {
         let segment = rest.get(start + 1..)?;
         let number =
             |at: usize| Some(u16::from_be_bytes(segment.get(at..at + 2)?.try_into().ok()?));
-        // The frame headers; C4, C8 and CC are tables that lie among them.
+        // Frame headers (SOF markers); C4, C8 and CC in the same range are not.
         if matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc) {
             return Some((number(5)?.into(), number(3)?.into()));
         }

@@ -1,4 +1,4 @@
-//! Parquet rows as a stream of samples.
+//! Delivers parquet rows as a stream of samples.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::ids::Ids;
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
 
-/// All shards of a track, one after the other.
+/// The samples of all shards of a track, one file after the other.
 pub(crate) struct ShardSource {
     track: Track,
     dir: PathBuf,
@@ -27,14 +27,14 @@ pub(crate) struct ShardSource {
     cursor: Option<Cursor>,
     images: Option<ImageTable>,
     ids: Ids,
-    /// The next item's number in the public loader's order, which starts anew with every split or task.
+    /// The next item's number in lmms-eval's order, which restarts with every split or task.
     doc: u64,
-    /// Items of the current row still to be delivered.
+    /// Items of the current row that have not been delivered yet.
     ready: VecDeque<Result<Step, Damaged>>,
     outside: u64,
 }
 
-/// Makes sure that a file has a column.
+/// Checks that a file has a column.
 pub(super) fn require(cursor: &Cursor, name: &str) -> Result<(), Error> {
     let inner = cursor.find(name, Some("bytes"));
     if cursor.find(name, None).or(inner).is_some() {
@@ -45,7 +45,8 @@ pub(super) fn require(cursor: &Cursor, name: &str) -> Result<(), Error> {
 }
 
 impl ShardSource {
-    /// Opens every file once: a file that cannot be read, or lacks a column, is told before the run.
+    /// Opens every file once, so that an unreadable file or a missing column is reported before any
+    /// work is done.
     pub(super) fn open(shards: &Shards) -> Result<Self, Error> {
         for file in &shards.files {
             let cursor = Cursor::open(file)?;
@@ -97,7 +98,7 @@ impl ShardSource {
         }
     }
 
-    /// The current row's items into `ready`.
+    /// Converts the current row to items and appends them to `ready`.
     fn row(&mut self, wanted: &mut dyn FnMut(&str) -> bool) -> Result<(), Fault> {
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         let label = label(cursor.path()).to_owned();
@@ -153,13 +154,13 @@ impl ShardSource {
     }
 }
 
-/// Why a row gives no sample, with its name if it could be read.
+/// Why a row yields no sample, with its id if it could be read.
 struct Fault {
     index: Option<String>,
     failure: Failure,
 }
 
-/// A picture in the row, or the file it names in the set's folder.
+/// The image stored in the row, or the file that it names in the dataset's folder.
 fn visual(dir: &Path, picture: Stored) -> Result<Visual, String> {
     match (picture.bytes, picture.path) {
         (Some(bytes), _) => Ok(Visual::Encoded(bytes)),

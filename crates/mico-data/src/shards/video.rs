@@ -1,4 +1,4 @@
-//! Items about videos, and where the videos are.
+//! Converts rows of video benchmarks to items, and finds the video files.
 
 use std::path::{Path, PathBuf};
 
@@ -9,15 +9,15 @@ use super::item::{Item, Seen};
 use super::row::{Failure, Row};
 use crate::fields::put;
 
-/// Folders of videos, relative to the set's own.
+/// Folders that may hold the videos, relative to the dataset's folder.
 const FOLDERS: [&str; 5] = ["videos", "video", "data", "", "../videos"];
-/// Endings tried when a name has none.
+/// File endings that are tried in this order; the first is for names that have one already.
 const ENDINGS: [&str; 6] = ["", ".mp4", ".MP4", ".mkv", ".webm", ".avi"];
 
-/// An option column that is not used says so.
+/// The text of an option column that is not used.
 const UNUSED: &str = "N/A";
 
-/// The source folder of each MVBench task's videos.
+/// The folder that holds the videos of each MVBench task.
 const MVBENCH: [(&str, &str); 20] = [
     ("action_antonym", "ssv2_video"),
     ("action_count", "perception/videos"),
@@ -41,7 +41,7 @@ const MVBENCH: [(&str, &str); 20] = [
     ("unexpected_action", "FunQA_test/test"),
 ];
 
-/// The item of a row; `label` is the file's split or task.
+/// The item of a row; `label` is the split or task in the file's name.
 pub(super) fn item(
     track: Track,
     row: &mut Row<'_>,
@@ -88,7 +88,7 @@ pub(super) fn item(
     Ok(Item { name, cluster, fields, seen, pixels: None })
 }
 
-/// Options in use, and the right one's place among them.
+/// Sets the options in use, and the index of the right one among them.
 fn put_options(row: &mut Row<'_>, fields: &mut Fields) -> Result<(), Failure> {
     let correct = row.integer("correct_choice")?;
     let mut options = Vec::new();
@@ -107,8 +107,8 @@ fn put_options(row: &mut Row<'_>, fields: &mut Fields) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The video called `name` in a set's folder: a file, or a folder of frames; where it should be if it is not
-/// there.
+/// The path of the video `name` in a dataset's folder, a file or a folder of frames; if it does not
+/// exist, the path where it is expected.
 pub(super) fn find(dir: &Path, name: &str, folder: Option<&str>) -> PathBuf {
     for base in FOLDERS {
         let base = dir.join(base);

@@ -1,4 +1,4 @@
-//! The image cell: base64, another row's index, or a list of base64 texts.
+//! Decodes the image cell: base64, the index of another row, or a list of base64 texts.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use crate::missing::is_missing;
 /// A cell of at most this many characters is not an image but the index of the row that has it.
 pub(crate) const REFERENCE: usize = 64;
 
-/// Images kept because the next rows often ask for them again.
+/// The number of decoded images kept in the cache, because neighbouring rows often share one.
 const CACHED: usize = 8;
 const CACHED_BYTES: usize = 16 << 20;
 
-/// Padding is optional and stray last bits are ignored, as the usual readers do.
+/// Base64 without required padding and with stray trailing bits ignored, as in common decoders.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new()
@@ -26,21 +26,22 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
         .with_decode_allow_trailing_bits(true),
 );
 
-/// Where rows are, by index, and the few images decoded last. Holds offsets, never a file's images.
+/// The byte offset of rows by index, with a cache of the images decoded last. Only offsets are kept
+/// for the whole file.
 #[derive(Default)]
 pub(crate) struct Images {
-    /// Byte offset of every row seen so far.
+    /// The byte offset of every row seen so far, by index.
     offsets: BTreeMap<String, u64>,
-    /// All rows before this byte are in `offsets`.
+    /// All rows before this byte offset are in `offsets`.
     scanned: u64,
     finished: bool,
-    /// A second hand in the file, opened when a reference leads out of the current row.
+    /// A second reader of the file, opened when a cell refers to another row.
     finder: Option<Table>,
     cache: Vec<(String, Vec<Vec<u8>>)>,
 }
 
 impl Images {
-    /// Takes note of a row and tells whether its index is new.
+    /// Records the position of a row; returns whether its index is new.
     pub(crate) fn note(&mut self, key: &str, (start, end): (u64, u64)) -> bool {
         let known = self.offsets.get(key).copied();
         if start >= self.scanned {
@@ -52,7 +53,7 @@ impl Images {
         known.is_none_or(|first| first == start)
     }
 
-    /// The images of the current row of `table`.
+    /// The encoded images of the current row of `table`.
     pub(crate) fn of(
         &mut self,
         table: &Table,
@@ -118,7 +119,7 @@ impl Images {
         found
     }
 
-    /// Leaves `finder` on the row asked for; looks ahead only as far as needed.
+    /// Moves `finder` to the row with the given index, scanning ahead only as far as needed.
     fn seek(&mut self, finder: &mut Table, target: &str, index: usize) -> Result<(), String> {
         let go = |finder: &mut Table, to| finder.seek(to).map_err(|error| error.to_string());
         if let Some(&start) = self.offsets.get(target) {
@@ -135,7 +136,7 @@ impl Images {
             go(finder, self.scanned)?;
             while let Some(row) = finder.read() {
                 let span = finder.span();
-                // A damaged row is reported when its turn comes.
+                // A damaged row is reported when the main reader reaches it.
                 if row.is_err() {
                     self.scanned = self.scanned.max(span.1);
                     continue;
@@ -152,7 +153,7 @@ impl Images {
     }
 }
 
-/// An index as it is compared: `7`, `7.0` and ` 7` are one row.
+/// An index in normal form, so that `7`, `7.0` and ` 7` are the same row.
 pub(crate) fn index_key(text: &str) -> String {
     let text = text.trim();
     let whole = text.strip_suffix(".0").unwrap_or(text);
@@ -163,7 +164,7 @@ pub(crate) fn index_key(text: &str) -> String {
 }
 
 fn is_reference(cell: &[u8]) -> bool {
-    // Counting characters matters for short cells only; four bytes make at least one.
+    // Characters are counted only for short cells; a character has at most four bytes.
     cell.len() <= 4 * REFERENCE
         && String::from_utf8_lossy(cell).chars().count() <= REFERENCE
         && !cell.trim_ascii().starts_with(b"[")

@@ -1,4 +1,5 @@
-//! VLMEvalKit's tables: one file per benchmark, images in base64 inside it or in a folder beside it.
+//! Reader for VLMEvalKit's tables: one file per benchmark, with images as base64 inside it or in a
+//! folder beside it.
 
 mod images;
 mod row;
@@ -17,14 +18,14 @@ pub(crate) use images::index_key;
 use row::Content;
 pub(crate) use table::{Table, column_name};
 
-/// A table as a stream of samples.
+/// A VLMEvalKit table as a stream of samples.
 pub(crate) struct TsvSource {
     track: Track,
     table: Table,
     index: usize,
     image: Option<usize>,
     image_path: Option<usize>,
-    /// Folders relative image paths may start from.
+    /// The folders to which relative image paths may refer.
     folders: Vec<PathBuf>,
     images: Images,
     dropped: u64,
@@ -32,7 +33,7 @@ pub(crate) struct TsvSource {
 }
 
 impl TsvSource {
-    /// Opens `file`; images of a localised table are looked for under `<root>/images`.
+    /// Opens `file`; images of a `_local` table are searched for under `<root>/images`.
     pub(crate) fn open(file: &Path, root: &Path, track: Track) -> Result<Self, Error> {
         let table = Table::open(file, b'\t')?;
         let index = table.require("index")?;
@@ -50,7 +51,7 @@ impl TsvSource {
         Ok(Self { track, table, index, image, image_path, folders, images, dropped, outside })
     }
 
-    /// The row just read, unless it is none of the track's or its image is missing.
+    /// Converts the row just read; `None` if it does not belong to the track or has no image.
     fn row(&mut self, wanted: &mut dyn FnMut(&str) -> bool) -> Result<Option<Step>, Fault> {
         let id = match self.table.text(self.index).map_err(Fault::unnamed)? {
             Some(text) => index_key(text),
@@ -80,7 +81,7 @@ impl TsvSource {
             (Some(image), _) => {
                 let columns = (self.index, image);
                 let images = self.images.of(&self.table, &id, columns).map_err(fault)?;
-                // The same picture may stand in several rows.
+                // The same image may be stored in several rows, so its hash names the cluster.
                 let owner = images.first().map_or_else(|| id.clone(), |bytes| picture_name(bytes));
                 (images.into_iter().map(Visual::Encoded).collect(), owner)
             }
@@ -98,8 +99,8 @@ impl TsvSource {
         Ok(Some(Step::Sample(Box::new(Sample { id, cluster, fields, visuals }))))
     }
 
-    /// Files named by `image_path`: absolute, or relative to the benchmark's image folder. One that is not
-    /// there is named all the same: its question was asked of others.
+    /// The files named by `image_path`: absolute, or relative to the benchmark's image folder. A
+    /// missing file is still named, so that its question is not silently left out.
     fn localised(&self, cell: &str) -> Vec<Visual> {
         gold_texts(cell)
             .iter()
@@ -113,7 +114,7 @@ impl TsvSource {
     }
 }
 
-/// Why a row gives no sample, with its name if it could be read.
+/// Why a row yields no sample, with its id if it could be read.
 struct Fault {
     index: Option<String>,
     reason: String,
@@ -150,12 +151,12 @@ impl Source for TsvSource {
     }
 }
 
-/// What a row's picture is called where rows are resampled together.
+/// The cluster of a row: rows with the same cluster are resampled together.
 fn cluster(track: Track, fields: &Fields, id: &str, picture: String) -> String {
     if track != Track::HallusionBench {
         return picture;
     }
-    // Fields 3 of the index: questions of one set are about variants of one figure.
+    // Field 3 of the index: questions of one set are about variants of one figure.
     let set = id.split('_').nth(3).unwrap_or(id);
     let category = fields.get("l2_category").and_then(Value::as_str).unwrap_or("");
     format!("{category}/{set}")
@@ -168,7 +169,7 @@ fn image_folders(file: &Path, root: &Path) -> Vec<PathBuf> {
     let beside = file.parent().unwrap_or(root);
     let mut folders = Vec::new();
     for base in [root, beside] {
-        // All files of MMBench share one folder.
+        // All MMBench tables share one image folder.
         let names = if family == "MMBench" { [family, dataset] } else { [dataset, family] };
         for name in names {
             let folder = base.join("images").join(name);

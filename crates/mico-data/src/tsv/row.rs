@@ -1,4 +1,4 @@
-//! One row's cells as canonical fields.
+//! Converts the cells of a table row to canonical fields.
 
 use mico_score::rules::mmbench::ROTATION;
 use mico_score::{Fields, Track};
@@ -12,17 +12,17 @@ use crate::fields::{
 };
 use crate::literal;
 
-/// What a row turned out to be.
+/// The result of converting a row.
 pub(crate) enum Content {
-    /// An item of the track.
+    /// The canonical fields of an item of the track.
     Item(Fields),
-    /// An item of another split or of a sister set in the same file.
+    /// The row belongs to another split, or to another dataset in the same file.
     Elsewhere,
 }
 
 type Cell<'a> = Result<Option<&'a str>, String>;
 
-/// The current row of a table.
+/// Access to the current row of a table.
 struct Row<'a>(&'a Table);
 
 impl<'a> Row<'a> {
@@ -34,13 +34,13 @@ impl<'a> Row<'a> {
         self.get(name)?.ok_or_else(|| format!("column '{name}' is empty"))
     }
 
-    /// Whether the table may hold all sets of RefCOCO.
+    /// Whether the table may hold RefCOCO, RefCOCO+ and RefCOCOg together.
     fn shared(&self) -> bool {
         let name = self.0.path().file_stem().map(|name| name.to_string_lossy());
         name.is_some_and(|name| ["RefCOCO", "RefCOCO_local"].contains(&&*name))
     }
 
-    /// Options by the letter that heads their column; a missing one is no option.
+    /// The options, from the columns named by one capital letter; a missing cell is not an option.
     fn choices(&self) -> Result<Map<String, Value>, String> {
         let mut map = Map::new();
         for (number, name) in self.0.columns().iter().enumerate() {
@@ -55,7 +55,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The canonical fields of the current row; `key` is its index.
+/// Converts the current row to canonical fields; `key` is its normalised index.
 pub(crate) fn content(track: Track, table: &Table, key: &str) -> Result<Content, String> {
     let row = Row(table);
     let mut fields = Fields::new();
@@ -167,7 +167,7 @@ fn refcoco(track: Track, row: &Row<'_>, fields: &mut Fields) -> Result<bool, Str
             fields.insert("split".into(), json!(split));
         }
     }
-    // A table may hold all three sets; what does not say which is RefCOCO's, or that of a table of its own.
+    // In a shared table, a row that names no dataset belongs to RefCOCO.
     if !stated && track != Track::RefCoco && row.shared() {
         return Ok(false);
     }
@@ -180,14 +180,14 @@ fn refcoco(track: Track, row: &Row<'_>, fields: &mut Fields) -> Result<bool, Str
         let Some(text) = row.get(name)? else { continue };
         let number = text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n > 0.0);
         let number = number.ok_or_else(|| format!("{name} is '{}'", excerpt(text)))?;
-        // Pixels are whole numbers, however a table writes them.
+        // Pixel sizes are whole numbers, even if a table stores them with a decimal point.
         let whole = (number.fract() == 0.0 && number < 1e9).then_some(number as u64);
         fields.insert(name.into(), whole.map_or(json!(number), |whole| json!(whole)));
     }
     Ok(true)
 }
 
-/// The referring expression inside its marks, or the whole question without them.
+/// The referring expression between `<ref>` and `</ref>`, or the whole question without these tags.
 fn expression(question: &str) -> &str {
     let inside = question.split_once("<ref>").map_or(question, |(_, rest)| rest);
     inside.split_once("</ref>").map_or(inside, |(text, _)| text).trim()

@@ -1,4 +1,5 @@
-//! Rows of a delimited file with byte offsets, a bound on a row's size, and rows that may be damaged.
+//! Reads a delimited file row by row, with byte offsets, a limit on row size and tolerance for
+//! damaged rows.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -10,13 +11,13 @@ use csv::{ByteRecord, Position, Reader, ReaderBuilder};
 use crate::missing::is_missing;
 use crate::{Damaged, Error};
 
-/// No row of a published file comes near this; what does is a quote that was never closed, and reading on
-/// would fetch the rest of the file into memory.
+/// The largest accepted row in bytes. No row of a published file comes near it; a larger one
+/// usually means an unclosed quote, which would otherwise pull the rest of the file into memory.
 pub(crate) const ROW_LIMIT: u64 = 256 << 20;
 
 const BUFFER: usize = 256 << 10;
 
-/// A reader that refuses to go on once a row has used up its allowance.
+/// A reader that fails once a row has used up its byte limit.
 struct Capped<R> {
     inner: R,
     left: u64,
@@ -40,7 +41,7 @@ impl<R: Seek> Seek for Capped<R> {
     }
 }
 
-/// A delimited file with a header, one row at a time.
+/// A delimited file with a header, read one row at a time.
 pub(crate) struct Table {
     path: PathBuf,
     reader: Reader<Capped<File>>,
@@ -52,7 +53,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// Opens a file and reads its header. Names are lower-cased except single capital letters.
+    /// Opens a file and reads its header. Column names are lower-cased, except single capital letters.
     pub(crate) fn open(path: &Path, delimiter: u8) -> Result<Self, Error> {
         Self::with_limit(path, delimiter, ROW_LIMIT)
     }
@@ -126,8 +127,8 @@ impl Table {
         })
     }
 
-    /// Reads the next row; `None` at the end. After a row over the limit, or when the system fails, the
-    /// file counts as ended.
+    /// Reads the next row; `None` at the end. After a row above the limit or an I/O error, the rest
+    /// of the file is not read.
     pub(crate) fn read(&mut self) -> Option<Result<(), Damaged>> {
         if self.ended {
             return None;
@@ -168,12 +169,12 @@ impl Table {
         Damaged { file: self.path.clone(), row: self.row, index: None, lost: 1, reason }
     }
 
-    /// The bytes of a cell of the current row.
+    /// The bytes of a cell of the current row; empty if the column does not exist.
     pub(crate) fn raw(&self, column: usize) -> &[u8] {
         self.record.get(column).unwrap_or(b"")
     }
 
-    /// A cell as text, `None` if it counts as missing.
+    /// A cell as text; `None` if it counts as a missing value.
     pub(crate) fn text(&self, column: usize) -> Result<Option<&str>, String> {
         let cell = self.raw(column);
         if is_missing(cell) {
@@ -184,13 +185,13 @@ impl Table {
         })
     }
 
-    /// Where the current row begins and ends, in bytes.
+    /// The byte offsets at which the current row begins and ends.
     pub(crate) fn span(&self) -> (u64, u64) {
         let start = self.record.position().map_or(0, Position::byte);
         (start, self.reader.position().byte())
     }
 
-    /// Goes to a row's beginning, as [`Table::span`] told it.
+    /// Moves to the start of a row, at an offset given by [`Table::span`].
     pub(crate) fn seek(&mut self, byte: u64) -> Result<(), Error> {
         let mut position = Position::new();
         position.set_byte(byte);
@@ -200,7 +201,7 @@ impl Table {
     }
 }
 
-/// Lower-cased, except that a single letter is an option's name.
+/// A column name in lower case, except that a single letter (an option's column) is kept.
 pub(crate) fn column_name(name: &str) -> String {
     if name.len() == 1 { name.to_owned() } else { name.to_lowercase() }
 }

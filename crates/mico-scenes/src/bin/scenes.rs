@@ -1,4 +1,4 @@
-//! Writes scenes: as a stream of records for training, or as PNG files to look at.
+//! Command that writes scenes: as a stream of records for training, or as PNG files for inspection.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match run(&arguments.iter().map(String::as_str).collect::<Vec<_>>()) {
         Ok(()) => ExitCode::SUCCESS,
-        // A reader that has had enough closes the pipe: that is no failure.
+        // A reader that closes the pipe early is not an error.
         Err(Failure::Io(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(Failure::Usage(message)) => {
             eprintln!("scenes: {message}\n{USAGE}");
@@ -77,7 +77,7 @@ fn run(arguments: &[&str]) -> Result<(), Failure> {
     }
 }
 
-/// Questions of all kinds in turn, starting anywhere, none twice.
+/// Up to `wanted` different questions, cycling through all kinds from a random one on.
 fn several(scene: &Scene, rng: &mut SplitMix64, wanted: usize) -> Vec<Question> {
     let mut asked: Vec<Question> = Vec::with_capacity(wanted);
     let start = rng.below(KINDS.len());

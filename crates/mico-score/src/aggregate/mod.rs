@@ -1,4 +1,4 @@
-//! One number per model over several tracks, as the paper's tables report it.
+//! Average accuracy (the paper's Acc) and relative accuracy (Rel) of a model over several benchmarks.
 
 mod raw;
 
@@ -8,25 +8,25 @@ use crate::{Profile, Track};
 
 pub(crate) use raw::RAW;
 
-/// MME counts points, not percent: this many of them weigh as much as one percent of another track.
+/// MME is reported in points, not percent; its score is divided by this before it enters the average.
 const MME_SCALE: f64 = 20.0;
 
-/// The tracks that enter Acc, by the toolkit that scores a family of models.
+/// A set of benchmarks that is averaged into Acc; which set applies depends on the model family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Suite {
-    /// LLaVA-1.5 and LLaVA-NeXT.
+    /// The benchmarks reported for LLaVA-1.5 and LLaVA-NeXT, scored by LLaVA's scripts.
     Llava,
-    /// Qwen and InternVL.
+    /// The benchmarks reported for Qwen and InternVL models, scored by VLMEvalKit.
     VlmEvalKit,
-    /// LLaVA-Video.
+    /// The video benchmarks reported for LLaVA-Video, scored by lmms-eval.
     Video,
 }
 
 impl Suite {
-    /// Every suite.
+    /// Every suite, in the order of declaration.
     pub const ALL: [Self; 3] = [Self::Llava, Self::VlmEvalKit, Self::Video];
 
-    /// The suite of a profile's models.
+    /// The suite in which models evaluated under this profile are reported.
     pub fn of(profile: Profile) -> Self {
         match profile {
             Profile::Llava => Self::Llava,
@@ -38,7 +38,7 @@ impl Suite {
         }
     }
 
-    /// Its tracks, in the order of the paper's columns.
+    /// The benchmarks of the suite, in the column order of the paper's tables.
     pub fn tracks(self) -> &'static [Track] {
         match self {
             Self::Llava => &[
@@ -67,23 +67,23 @@ impl Suite {
         }
     }
 
-    /// Acc of a model. Tracks of other suites do not enter it.
+    /// Acc over the suite's tracks; values of tracks outside the suite are ignored.
     pub fn acc(self, values: &BTreeMap<Track, f64>) -> Acc {
         Acc::over(self.tracks(), values)
     }
 }
 
-/// The mean over tracks, MME divided by 20; not defined while a track is missing.
+/// The mean over tracks with MME divided by 20; undefined while any track has no value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Acc {
-    /// The mean, if every track has a value.
+    /// The mean in percent; `None` if a track has no value or no track was named.
     pub value: Option<f64>,
-    /// The tracks without one.
+    /// The tracks that have no value yet and so keep the mean undefined.
     pub missing: Vec<Track>,
 }
 
 impl Acc {
-    /// The mean over tracks named one by one, as in the paper's ablations over seven.
+    /// The mean over an explicit list of tracks, as in the paper's ablations over seven of them.
     pub fn over(tracks: &[Track], values: &BTreeMap<Track, f64>) -> Self {
         let missing: Vec<_> =
             tracks.iter().copied().filter(|track| !values.contains_key(track)).collect();
@@ -92,14 +92,14 @@ impl Acc {
         Self { value: complete.then(|| terms.sum::<f64>() / tracks.len() as f64), missing }
     }
 
-    /// Rel: percent of the unpruned model's Acc, if both are defined.
+    /// Rel: this Acc as a percentage of the unpruned model's; `None` if either is undefined or that is 0.
     pub fn relative_to(&self, unpruned: &Self) -> Option<f64> {
         let reference = unpruned.value.filter(|value| *value != 0.0)?;
         Some(100.0 * self.value? / reference)
     }
 }
 
-/// A track's value on the scale on which it enters the mean.
+/// A track's contribution to the mean: its value in percent, or MME's points divided by 20.
 fn term(track: Track, value: f64) -> f64 {
     if track == Track::Mme { value / MME_SCALE } else { value }
 }

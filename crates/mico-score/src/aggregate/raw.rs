@@ -1,4 +1,4 @@
-//! Aggregates on JSON, by name.
+//! JSON front end of the aggregates: lets scores computed elsewhere be compared with ours by name.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use crate::Track;
 use crate::raw::{Entry, RawError, fault};
 use crate::text::round;
 
-/// Every aggregate.
+/// The aggregates that can be called by name, for the table in [`crate::raw`].
 pub(crate) const RAW: &[Entry] = &[Entry { scorer: "paper.acc", kind: "set", rule: acc }];
 
-/// Acc of a model's tracks and Rel to those of the unpruned one. With a track missing both are null and
-/// the tracks are named.
+/// Acc of a model's tracks, and Rel to the unpruned model's if `vanilla_tracks` is given. If a
+/// track is missing, both are null and the missing tracks are listed.
 fn acc(input: &Value) -> Result<Value, RawError> {
     let values = tracks(input, "tracks")?;
     let suite = suite(&values);
@@ -23,7 +23,7 @@ fn acc(input: &Value) -> Result<Value, RawError> {
         let unpruned = suite.acc(&tracks(input, "vanilla_tracks")?);
         out["rel_pct"] = json!(acc.relative_to(&unpruned));
     }
-    // As the paper prints them: videos have one digit more.
+    // Rounded as the paper prints them: the video tables have one more digit.
     let digits = if suite == Suite::Video { 2 } else { 1 };
     for (name, digits) in [("acc", digits), ("rel_pct", 1)] {
         out[format!("printed_{name}")] =
@@ -35,7 +35,7 @@ fn acc(input: &Value) -> Result<Value, RawError> {
     Ok(out)
 }
 
-/// The suite all of whose tracks are there; else the one of which most are.
+/// The suite with the smallest share of missing tracks; the first one in case of a tie.
 fn suite(values: &BTreeMap<Track, f64>) -> Suite {
     let [first, others @ ..] = Suite::ALL;
     let missing = |suite: Suite| Acc::over(suite.tracks(), values).missing.len();
@@ -43,7 +43,7 @@ fn suite(values: &BTreeMap<Track, f64>) -> Suite {
     others.into_iter().fold(first, |best, next| if share(next) < share(best) { next } else { best })
 }
 
-/// Values by track.
+/// Reads an object of track names and values; an unknown track name is an error.
 fn tracks(input: &Value, field: &str) -> Result<BTreeMap<Track, f64>, RawError> {
     let named = numbers(input, field)?.into_iter().map(|(name, value)| {
         let track = name.parse().map_err(|_| RawError::Field {
@@ -56,7 +56,7 @@ fn tracks(input: &Value, field: &str) -> Result<BTreeMap<Track, f64>, RawError> 
     named.collect()
 }
 
-/// Numbers by name; null is a number that is missing.
+/// Reads an object of names and numbers; a name whose value is null counts as absent.
 fn numbers(input: &Value, field: &str) -> Result<BTreeMap<String, f64>, RawError> {
     let unfit = |found: Option<&Value>| fault(field, found, "numbers by name");
     let given: &Map<String, Value> =

@@ -1,4 +1,5 @@
-//! Boxes.
+//! Scores bounding-box answers (RefCOCO, RefCOCO+, RefCOCOg and gRefCOCO) under the chosen
+//! coordinate unit.
 
 use super::JudgeError;
 use super::fields::{boxes, model_input, one_box, size};
@@ -21,7 +22,7 @@ pub(super) fn grade(
     }
 }
 
-/// The unit by its name; `None` where it is guessed.
+/// The unit that box numbers are read in; `None` where it is guessed from their magnitude.
 fn unit_of(boxes: Boxes, fields: &Fields) -> Result<Option<Unit>, JudgeError> {
     Ok(match boxes {
         Boxes::Magnitude => None,
@@ -50,7 +51,8 @@ fn one(boxes: Boxes, fields: &Fields, prediction: &str) -> Result<Grade, JudgeEr
     Ok(Grade { score, reading: found.map(|found| written(&[found])) })
 }
 
-/// In shares of the picture; its size matters only for numbers above 1000, and without it the toolkit takes 1 by 1.
+/// Reads a box by VLMEvalKit's guess and converts it to fractions of the image. The image size
+/// matters only for numbers above 1000; without it the toolkit assumes 1 by 1.
 fn by_magnitude(fields: &Fields, prediction: &str) -> Result<Option<Xyxy>, JudgeError> {
     let known = fields.contains_key("width") && fields.contains_key("height");
     let (width, height) =

@@ -1,4 +1,4 @@
-//! Option letters, of images and of videos.
+//! Scores multiple-choice answers about images and videos: which option letter a reply names.
 
 use super::JudgeError;
 use super::fields::{answers, choices, letter, numbered_letter, text, texts};
@@ -93,7 +93,7 @@ fn of_letter(found: Option<char>, gold: char) -> Grade {
     graded(found == Some(gold), found.map(String::from))
 }
 
-/// The text itself, unless it is blank.
+/// The trimmed text as the reading; `None` if it is blank.
 fn whole(text: &str) -> Option<String> {
     Some(strip(text).to_owned()).filter(|text| !text.is_empty())
 }
@@ -110,7 +110,8 @@ fn is_open(fields: &Fields) -> Result<bool, JudgeError> {
     Ok(text(fields, "question_type")? == "open")
 }
 
-/// What the public code would draw at random is wrong here.
+/// Scores an MMMU answer. Where the public code picks a random option, the answer counts as wrong
+/// here, so that scores are reproducible.
 fn mmmu_item(parser: Parser, fields: &Fields, prediction: &str) -> Result<Grade, JudgeError> {
     if is_open(fields)? {
         let right = mmmu_open::right(prediction, &answers(fields)?);
@@ -122,14 +123,14 @@ fn mmmu_item(parser: Parser, fields: &Fields, prediction: &str) -> Result<Grade,
     Ok(of_letter(mmmu::letter(prediction, &options, parser), letter(fields, "answer")?))
 }
 
-/// An open question becomes one with two options, its gold and "Other Answers".
+/// VLMEvalKit turns an open question into one with two options, the gold answer and "Other Answers".
 fn vlmevalkit_mmmu(rules: &Rules, fields: &Fields, prediction: &str) -> Result<Grade, JudgeError> {
     if !is_open(fields)? {
         let found = extract(prediction, &choices(fields)?, rules.extract);
         return Ok(of_letter(found, letter(fields, "answer")?));
     }
-    // A gold with several texts stands in its cell as one list, which is what the toolkit looks for; a harness does
-    // better to accept any of them.
+    // The toolkit searches for the whole cell, which for several golds is one list literal; here
+    // any of the golds is accepted.
     let mut best = Grade { score: 0.0, reading: None };
     for gold in answers(fields)? {
         let (options, letter) = mmmu::closed(&gold);

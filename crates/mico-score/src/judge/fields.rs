@@ -1,4 +1,5 @@
-//! Canonical fields, read strictly: what a data reader delivers must be as agreed.
+//! Reads gold answers from an item's canonical fields. A missing field or a wrong type is an error,
+//! because it means that a data reader is broken.
 
 use serde_json::Value;
 
@@ -7,23 +8,23 @@ use crate::rules::boxes::Xyxy;
 use crate::text::capital;
 use crate::{Fields, Track};
 
-/// How much of a wrong value an error shows.
+/// Most characters of an unusable value that an error message quotes.
 const SHOWN: usize = 60;
 
-/// Why an answer cannot be judged.
+/// Why an answer could not be scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JudgeError {
-    /// The track has no rule for single answers.
+    /// The track cannot be scored answer by answer (VTC-Bench compares whole logs).
     #[error("task '{0}' has no rule for single answers")]
     NoRule(Track),
-    /// A gold field is missing or of another type.
+    /// A gold field is missing or has the wrong type.
     #[error("field '{field}': {found}, accepted: {accepted}")]
     Field {
-        /// The field.
+        /// The canonical name of the field.
         field: &'static str,
-        /// What is there.
+        /// The value found, shortened to 60 characters, or "missing".
         found: String,
-        /// What would do.
+        /// The type or range of values that is accepted.
         accepted: &'static str,
     },
 }
@@ -34,13 +35,13 @@ fn fault(fields: &Fields, field: &'static str, accepted: &'static str) -> JudgeE
     JudgeError::Field { field, found, accepted }
 }
 
-/// A text.
+/// A field that must be a JSON string.
 pub(super) fn text<'a>(fields: &'a Fields, field: &'static str) -> Result<&'a str, JudgeError> {
     let value = fields.get(field).and_then(Value::as_str);
     value.ok_or_else(|| fault(fields, field, "a text"))
 }
 
-/// The gold letter.
+/// A field that must be exactly one capital letter, such as the gold option.
 pub(super) fn letter(fields: &Fields, field: &'static str) -> Result<char, JudgeError> {
     let mut letters = text(fields, field)?.chars();
     let letter =
@@ -48,7 +49,7 @@ pub(super) fn letter(fields: &Fields, field: &'static str) -> Result<char, Judge
     letter.ok_or_else(|| fault(fields, field, "a capital letter"))
 }
 
-/// A list of texts.
+/// A field that must be a list of JSON strings.
 pub(super) fn texts(fields: &Fields, field: &'static str) -> Result<Vec<String>, JudgeError> {
     let list = fields.get(field).and_then(Value::as_array);
     let texts =
@@ -56,7 +57,7 @@ pub(super) fn texts(fields: &Fields, field: &'static str) -> Result<Vec<String>,
     texts.ok_or_else(|| fault(fields, field, "a list of texts"))
 }
 
-/// The gold texts: `answers`, else the one of `answer`.
+/// The accepted gold answers: the list `answers`, or `answer` alone if there is no such list.
 pub(super) fn answers(fields: &Fields) -> Result<Vec<String>, JudgeError> {
     if !fields.contains_key("answers") && fields.contains_key("answer") {
         return text(fields, "answer").map(|answer| vec![answer.to_owned()]);
@@ -64,7 +65,7 @@ pub(super) fn answers(fields: &Fields) -> Result<Vec<String>, JudgeError> {
     texts(fields, "answers")
 }
 
-/// The options by letter.
+/// The options of a multiple-choice question, keyed by capital letter.
 pub(super) fn choices(fields: &Fields) -> Result<Choices, JudgeError> {
     let entry = |(name, text): (&String, &Value)| {
         let mut letters = name.chars();
@@ -77,7 +78,7 @@ pub(super) fn choices(fields: &Fields) -> Result<Choices, JudgeError> {
     choices.ok_or_else(|| fault(fields, "choices", "a map from capital letters to texts"))
 }
 
-/// The letter of a number from 0.
+/// The option letter of a 0-based index from 0 to 25.
 pub(super) fn numbered_letter(fields: &Fields, field: &'static str) -> Result<char, JudgeError> {
     let number = fields.get(field).and_then(Value::as_u64).and_then(|at| usize::try_from(at).ok());
     number.and_then(capital).ok_or_else(|| fault(fields, field, "a number from 0 to 25"))
@@ -88,25 +89,25 @@ fn numbers<const N: usize>(value: &Value) -> Option<[f64; N]> {
     numbers?.try_into().ok()
 }
 
-/// One box.
+/// The gold box of a referring-expression item: the four numbers of the field `box`.
 pub(super) fn one_box(fields: &Fields) -> Result<Xyxy, JudgeError> {
     fields.get("box").and_then(numbers).ok_or_else(|| fault(fields, "box", "four numbers"))
 }
 
-/// Any number of boxes.
+/// The gold boxes of a gRefCOCO item, four numbers each; empty if the expression matches nothing.
 pub(super) fn boxes(fields: &Fields) -> Result<Vec<Xyxy>, JudgeError> {
     let list = fields.get("boxes").and_then(Value::as_array);
     let boxes = list.and_then(|list| list.iter().map(numbers).collect());
     boxes.ok_or_else(|| fault(fields, "boxes", "a list of boxes of four numbers"))
 }
 
-/// A size above 0.
+/// A width or height: a number above 0.
 pub(super) fn size(fields: &Fields, field: &'static str) -> Result<f64, JudgeError> {
     let value = fields.get(field).and_then(Value::as_f64).filter(|size| *size > 0.0);
     value.ok_or_else(|| fault(fields, field, "a number above 0"))
 }
 
-/// Width and height of the picture the model saw.
+/// Width and height in pixels of the resized image that the model was given.
 pub(super) fn model_input(fields: &Fields) -> Result<[f64; 2], JudgeError> {
     let found: Option<[f64; 2]> = fields.get("model_input").and_then(numbers);
     let positive = found.filter(|size| size.iter().all(|length| *length > 0.0));

@@ -1,4 +1,4 @@
-//! One answer judged by the rule of its track and profile, on canonical fields.
+//! Scores single answers. Start here to find out how an answer of a given track and profile is judged.
 
 mod boxes;
 mod choices;
@@ -15,39 +15,41 @@ use crate::text::strip;
 use crate::{Fields, Grade, Profile, Track};
 use rule::Rule;
 
-/// Judges the answers of a track as a profile's toolkit does.
+/// Scores the answers of a track as a profile's toolkit does.
 ///
-/// A track for which the toolkit has no rule is judged by a sibling: image tracks by VLMEvalKit's rule, video tracks by
-/// lmms-eval's, AI2D in LLaVA's profile by lmms-eval's, MMMU there by its authors'.
+/// A track for which the toolkit has no rule is scored by another toolkit's: image tracks by
+/// VLMEvalKit's, video tracks by lmms-eval's. In LLaVA's profile, AI2D is scored by lmms-eval's
+/// rule and MMMU by its authors'.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Judge {
-    /// The track.
+    /// The benchmark that the answers belong to.
     pub track: Track,
-    /// Whose rules.
+    /// The toolkit whose rules are followed.
     pub profile: Profile,
-    /// In which version.
+    /// The version of each rule, for those that have changed over time.
     pub rules: Rules,
 }
 
 impl Judge {
-    /// With the current versions of all rules.
+    /// A judge that uses the current version of every rule.
     pub fn new(track: Track, profile: Profile) -> Self {
         Self { track, profile, rules: Rules::default() }
     }
 
-    /// The scorer's name for the record; a version that is not the current one and the way through a file are part of it.
+    /// The rule's name as stored in result files. It includes the version if that is not the
+    /// current one, and `.file` if answers are passed through a prediction file first.
     pub fn rule_name(&self) -> String {
         let Some(rule) = Rule::of(self) else { return "none".to_owned() };
         let name = rule.name(&self.rules);
         if self.through_file(rule) { format!("{name}.file") } else { name }
     }
 
-    /// Judges one answer to the question with those fields.
+    /// Scores one answer against the gold in `fields`.
     pub fn grade(&self, fields: &Fields, prediction: &str) -> Result<Grade, JudgeError> {
         let rule = Rule::of(self).ok_or(JudgeError::NoRule(self.track))?;
         let prediction = answer_of(prediction);
         let prediction = match self.profile {
-            // lmms-eval trims an answer before any of its rules sees it.
+            // lmms-eval trims an answer before any rule is applied.
             Profile::Lmms => strip(prediction),
             _ if self.through_file(rule) => through_file(prediction),
             _ => prediction,
@@ -55,14 +57,14 @@ impl Judge {
         rule.grade(&self.rules, fields, prediction)
     }
 
-    /// Only VLMEvalKit writes answers to a file before it reads them.
+    /// Whether answers go through VLMEvalKit's prediction file, which no other toolkit writes.
     fn through_file(&self, rule: Rule) -> bool {
         self.rules.predictions == Predictions::File
             && rule.name(&self.rules).starts_with("vlmevalkit.")
     }
 }
 
-/// What a model that thinks aloud says after that.
+/// The text after the last `</think>` of a reasoning model, or the whole text without one.
 fn answer_of(prediction: &str) -> &str {
     match prediction.rsplit_once("</think>") {
         Some((_, answer)) => strip(answer),

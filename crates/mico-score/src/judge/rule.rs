@@ -1,4 +1,4 @@
-//! Which rule judges a track in a profile, and what it is called.
+//! Chooses the scoring rule of a track under a profile, and names it for result files.
 
 use super::settings::{Boxes, Reader, Rules};
 use super::{Judge, JudgeError, boxes, choices, texts};
@@ -9,7 +9,7 @@ use crate::rules::options::Version;
 use crate::rules::vqa::Stop;
 use crate::{Fields, Grade, Profile, Track};
 
-/// A toolkit.
+/// The toolkit whose variant of a rule is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stack {
     Llava,
@@ -17,7 +17,7 @@ pub(super) enum Stack {
     Lmms,
 }
 
-/// Who reads yes or no.
+/// Which of the public parsers reads yes or no.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum YesNo {
     LlavaPope,
@@ -27,7 +27,7 @@ pub(super) enum YesNo {
     LmmsPope,
 }
 
-/// A rule for single answers.
+/// A rule that scores single answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
     Gqa(Stack),
@@ -55,7 +55,7 @@ pub(super) enum Rule {
 }
 
 impl Rule {
-    /// The rule of a judge; VTC-Bench has none, it works on logs.
+    /// The rule that a judge applies; `None` for VTC-Bench, which is computed from logs.
     pub(super) fn of(judge: &Judge) -> Option<Self> {
         let stack = match judge.profile {
             Profile::Llava => Stack::Llava,
@@ -101,7 +101,7 @@ impl Rule {
         })
     }
 
-    /// Its name, the version included where it is not the current one.
+    /// The rule's name, with a version suffix unless it is the current version.
     pub(super) fn name(self, rules: &Rules) -> String {
         let stop = if rules.vqa == Stop::BetweenNoDigits { "" } else { ".before_2025_05" };
         let legacy = |reader| if reader == Reader::Current { "" } else { ".legacy" };
@@ -133,7 +133,7 @@ impl Rule {
         }
     }
 
-    /// The name of a rule without versions.
+    /// The name of a rule that has only one version.
     fn plain_name(self) -> &'static str {
         match self {
             Self::YesNo(YesNo::LlavaPope) => "llava.pope",
@@ -161,7 +161,7 @@ impl Rule {
         }
     }
 
-    /// Judges one answer.
+    /// Scores one answer against the gold in `fields`.
     pub(super) fn grade(
         self,
         rules: &Rules,
@@ -181,7 +181,7 @@ impl Rule {
     }
 }
 
-/// LLaVA's scripts have no rule for these tracks; VLMEvalKit's is taken.
+/// The toolkit used for tracks that LLaVA's scripts do not cover: VLMEvalKit in place of LLaVA.
 fn sibling(stack: Stack) -> Stack {
     if stack == Stack::Lmms { stack } else { Stack::VlmEvalKit }
 }
@@ -202,7 +202,7 @@ fn extract_suffix(version: Version) -> &'static str {
     }
 }
 
-/// The unit of boxes; `Profile` is left only for lmms-eval, which has a parser of its own.
+/// The unit that box numbers are read in. `Profile` remains only for lmms-eval, which has its own parser.
 fn unit_of(judge: &Judge) -> Boxes {
     match (judge.rules.boxes, judge.profile) {
         (Boxes::Profile, Profile::Llava) => Boxes::Fractions,

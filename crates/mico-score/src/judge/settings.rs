@@ -1,4 +1,5 @@
-//! Named versions of the rules.
+//! Named versions of the scoring rules, selectable so that numbers published with an older toolkit
+//! can be reproduced.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +10,7 @@ use crate::rules::ocrbench;
 use crate::rules::options;
 use crate::rules::vqa::Stop;
 
-/// A choice whose values have names; the first is the default.
+/// A setting whose values have names; the first in the list is the default.
 trait Named: Copy + PartialEq + 'static {
     const NAMES: &'static [(&'static str, Self)];
 
@@ -20,37 +21,38 @@ trait Named: Copy + PartialEq + 'static {
     }
 }
 
-/// Which of lmms-eval's readers.
+/// Which version of lmms-eval's answer parser is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
-    /// Since April 2026.
+    /// The parser that lmms-eval has used since April 2026.
     Current,
-    /// Before.
+    /// The parser that lmms-eval used before April 2026.
     Legacy,
 }
 
-/// How predictions reach VLMEvalKit's rules.
+/// Whether predictions pass through VLMEvalKit's prediction file before they are scored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Predictions {
-    /// As they are.
+    /// Predictions are scored as the model wrote them.
     Raw,
-    /// Written to a file and read back, which turns an empty answer into the text `nan`.
+    /// Predictions are written to a file and read back, which turns an empty answer into the text `nan`.
     File,
 }
 
-/// What the numbers of a box are measured in.
+/// The coordinate unit in which a model writes bounding boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Boxes {
-    /// What the profile's models use: LLaVA and lmms-eval fractions, InternVL and Qwen's custom prompts thousandths,
-    /// VLMEvalKit its guess.
+    /// The unit of the profile's models: fractions for LLaVA and lmms-eval, thousandths for
+    /// InternVL and Qwen's custom prompts, VLMEvalKit's guess for its own profile.
     Profile,
-    /// Shares of the picture.
+    /// Fractions of the image's width and height, from 0 to 1.
     Fractions,
-    /// Thousandths of the picture.
+    /// Thousandths of the image's width and height, from 0 to 1000.
     Thousandths,
-    /// Pixels of the resized picture the model saw; the field `model_input` holds its width and height.
+    /// Pixels of the resized image that the model saw; the field `model_input` holds its width and
+    /// height.
     ResizedPixels,
-    /// Guessed from the largest number, as VLMEvalKit does.
+    /// Guessed from the largest number in the box, as VLMEvalKit does.
     Magnitude,
 }
 
@@ -95,25 +97,26 @@ impl Named for Boxes {
     ];
 }
 
-/// Which version of each rule that has changed over time, or that models and papers differ on.
+/// The version in use of each rule that has changed over time or on which models and papers differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "BTreeMap<&'static str, &'static str>", try_from = "BTreeMap<String, String>")]
 pub struct Rules {
-    /// `extract`: VLMEvalKit's option letters: `2026-06`, `2025-08` or `before`.
+    /// `extract`: how VLMEvalKit finds the option letter: `2026-06`, `2025-08` or `before`.
     pub extract: options::Version,
-    /// `video`: the letters of Video-MME and MLVU: `current` or `legacy`.
+    /// `video`: how the option letter of Video-MME and MLVU is found: `current` or `legacy`.
     pub video: Reader,
-    /// `mmstar`: lmms-eval's MMStar: `current` or `legacy`, which is the authors' rule.
+    /// `mmstar`: lmms-eval's rule for MMStar: `current`, or `legacy` for the authors' rule.
     pub mmstar: Reader,
-    /// `grec`: gRefCOCO's matching: `giou` or `iou`.
+    /// `grec`: the overlap measure for matching boxes in gRefCOCO: `giou` or `iou`.
     pub grec: Measure,
-    /// `vqa`: VLMEvalKit's full stops: `current` or `before-2025-05`.
+    /// `vqa`: which full stops VLMEvalKit's normaliser removes: `current` or `before-2025-05`.
     pub vqa: Stop,
-    /// `ocrbench`: lmms-eval's OCRBench: `current`, `before-2026-07` or `before-2026-04`.
+    /// `ocrbench`: lmms-eval's rule for OCRBench: `current`, `before-2026-07` or `before-2026-04`.
     pub ocrbench: ocrbench::Version,
-    /// `predictions`: `raw` or `file`.
+    /// `predictions`: whether VLMEvalKit's prediction file is simulated: `raw` (no) or `file` (yes).
     pub predictions: Predictions,
-    /// `boxes`: `profile`, `fractions`, `thousandths`, `resized-pixels` or `magnitude`.
+    /// `boxes`: the unit of box coordinates: `profile`, `fractions`, `thousandths`,
+    /// `resized-pixels` or `magnitude`.
     pub boxes: Boxes,
 }
 
@@ -132,31 +135,31 @@ impl Default for Rules {
     }
 }
 
-/// Why a version cannot be chosen.
+/// Why a rule version could not be selected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
-    /// There are no versions of that name.
+    /// No rule with selectable versions has that name.
     #[error("rule '{name}', accepted: {accepted}")]
     Name {
-        /// The name.
+        /// The rule name that was given.
         name: String,
-        /// Those there are.
+        /// The rule names that exist, separated by commas.
         accepted: String,
     },
-    /// The rule has no such version.
+    /// The rule has no version of that name.
     #[error("rule '{name}': value '{value}', accepted: {accepted}")]
     Value {
-        /// The rule.
+        /// The rule whose version was to be set.
         name: &'static str,
-        /// The value.
+        /// The version name that was given.
         value: String,
-        /// Those there are.
+        /// The version names that exist, separated by commas.
         accepted: String,
     },
 }
 
 impl Rules {
-    /// Chooses the version of one rule by name.
+    /// Selects the version of one rule by name, as in `grec=iou` on the command line.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), RuleError> {
         match name {
             "extract" => choose(&mut self.extract, "extract", value),
@@ -174,7 +177,7 @@ impl Rules {
         }
     }
 
-    /// Every rule with the name of its version, for the record.
+    /// Every rule with the name of its version, as stored in result files.
     pub fn values(&self) -> [(&'static str, &'static str); 8] {
         [
             ("extract", self.extract.name()),

@@ -1,4 +1,4 @@
-//! Short texts and yes/no.
+//! Scores short free-text answers (GQA, TextVQA, ChartQA, DocVQA, OCRBench) and yes/no answers.
 
 use super::JudgeError;
 use super::fields::{answers, text};

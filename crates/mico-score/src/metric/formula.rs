@@ -1,48 +1,49 @@
-//! How a track's value is computed from its items, with weights.
+//! Weighted evaluation of a track's metric, so that bootstrap resampling can re-evaluate it quickly.
 
-/// A number computed from weighted items. Items are named by their place in the track.
+/// A number computed from weighted items, which are referred to by their index in the track.
 ///
-/// Weights count how often an item was drawn: with 1 for each, a formula gives the track's value. A formula
-/// is built once and evaluated for thousands of draws, so that it holds indices and no names.
+/// An item's weight is the number of times it was drawn; with weight 1 for each, a formula gives
+/// the track's plain value. A formula is built once and evaluated for thousands of draws, which is
+/// why it holds indices rather than names.
 #[derive(Debug, Clone)]
 pub(super) enum Formula {
-    /// 100 times the mean of scores.
+    /// The weighted mean of item scores, in percent.
     Mean(Vec<(usize, f64)>),
-    /// 100 times the share of groups in which every item is right. A group weighs as much as its items do
-    /// on average, which is its number of draws wherever its items are drawn together.
+    /// The percentage of groups in which every item is right. A group's weight is the mean weight
+    /// of its items, which equals its number of draws if its items are always drawn together.
     Groups(Vec<Group>),
-    /// 100 times the harmonic mean of precision and recall.
+    /// The F1 score (harmonic mean of precision and recall), in percent.
     F1(Vec<Call>),
-    /// The sum; not defined unless all of it is.
+    /// The sum of the terms; undefined if any term is.
     Sum(Vec<Formula>),
-    /// The mean of what is defined.
+    /// The mean of the terms that are defined.
     Average(Vec<Formula>),
-    /// The mean over a fixed number of parts: those not defined count as 0.
+    /// The mean over a fixed number of terms; undefined ones count as 0.
     AverageOver(usize, Vec<Formula>),
 }
 
-/// Items that count only together.
+/// Items that are right or wrong only together, such as the rotations of an MMBench question.
 #[derive(Debug, Clone)]
 pub(super) struct Group {
-    /// Its items.
+    /// Indices of the group's items in the track.
     pub(super) items: Vec<usize>,
-    /// Whether all of them are right.
+    /// Whether every item of the group was answered correctly.
     pub(super) right: bool,
 }
 
-/// A yes or no that was called, and the truth.
+/// A yes/no prediction and its gold answer, as counted by F1.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Call {
-    /// The item.
+    /// Index of the item in the track.
     pub(super) item: usize,
-    /// Whether the model said yes.
+    /// Whether the model answered yes.
     pub(super) said: bool,
-    /// Whether yes is right.
+    /// Whether the gold answer is yes.
     pub(super) truth: bool,
 }
 
 impl Formula {
-    /// The value under `weights`; an item beyond them weighs nothing.
+    /// The value under `weights`; items beyond the end of `weights` have weight 0.
     pub(super) fn value(&self, weights: &[u32]) -> Option<f64> {
         let weight = |item: usize| u64::from(weights.get(item).copied().unwrap_or(0));
         match self {
@@ -94,12 +95,12 @@ impl Formula {
     }
 }
 
-/// 100 times a ratio, not defined over nothing.
+/// A ratio in percent; `None` if the total is 0.
 fn percent(sum: f64, total: f64) -> Option<f64> {
     (total > 0.0).then(|| 100.0 * sum / total)
 }
 
-/// 100 times F1; 0 where nothing was found.
+/// F1 in percent; 0 if there is no true positive.
 fn f1(hits: u64, said: u64, truth: u64) -> f64 {
     if hits == 0 {
         return 0.0;

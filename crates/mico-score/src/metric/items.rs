@@ -1,4 +1,4 @@
-//! The judged items of a track, read by the names the metrics group them by.
+//! Selects and groups the judged items of a track by their fields, as the metrics need them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Marked;
 use super::formula::{Call, Formula, Group};
 
-/// The items that count, by their places in the track.
+/// A subset of a track's judged items, held as indices into the track.
 #[derive(Clone)]
 pub(super) struct Items<'a> {
     marked: &'a [Marked<'a>],
@@ -15,24 +15,24 @@ pub(super) struct Items<'a> {
 }
 
 impl<'a> Items<'a> {
-    /// All of them.
+    /// Every item of the track.
     pub(super) fn all(marked: &'a [Marked<'a>]) -> Self {
         Self { marked, places: (0..marked.len()).collect() }
     }
 
-    /// Those for which `keep` holds.
+    /// The items for which `keep` returns true.
     pub(super) fn filter(&self, keep: impl Fn(&Marked<'a>) -> bool) -> Self {
         let kept = self.places.iter().copied().filter(|&place| keep(&self.marked[place]));
         Self { marked: self.marked, places: kept.collect() }
     }
 
-    /// Those of a split, if any is of that split; else all.
+    /// The items of a split; all items if none is marked with that split.
     pub(super) fn of_split(&self, split: &str) -> Self {
         let found = self.filter(|item| text(item, "split").as_deref() == Some(split));
         if found.places.is_empty() { self.clone() } else { found }
     }
 
-    /// The items by what `key` says of each; those it says nothing of are left out.
+    /// Groups the items by the key that `key` returns; items for which it returns `None` are left out.
     pub(super) fn by<K: Ord>(
         &self,
         key: impl Fn(usize, &Marked<'a>) -> Option<K>,
@@ -47,12 +47,13 @@ impl<'a> Items<'a> {
         found
     }
 
-    /// The items by the text of a field.
+    /// Groups the items by the text of a field; items without the field are left out.
     pub(super) fn by_field(&self, field: &str) -> BTreeMap<String, Self> {
         self.by(|_, item| text(item, field))
     }
 
-    /// The items by category, where one may have several separated by commas and then stands under each.
+    /// Groups the items by category. An item may have several, separated by commas, and is then in
+    /// each group.
     pub(super) fn by_categories(&self) -> BTreeMap<String, Self> {
         let mut found: BTreeMap<String, Self> = BTreeMap::new();
         for &place in &self.places {
@@ -64,30 +65,30 @@ impl<'a> Items<'a> {
         found
     }
 
-    /// These items and then those, one that is in both twice.
+    /// The items of both, one after the other; an item in both occurs twice.
     pub(super) fn and(mut self, other: &Self) -> Self {
         self.places.extend(&other.places);
         self
     }
 
-    /// The first of them for which `holds` does.
+    /// The first item for which `holds` returns true.
     pub(super) fn find(&self, holds: impl Fn(&Marked<'a>) -> bool) -> Option<&'a Marked<'a>> {
         self.places.iter().map(|&place| &self.marked[place]).find(|item| holds(item))
     }
 
-    /// Their mean score.
+    /// The mean of the items' scores, in percent.
     pub(super) fn mean(&self) -> Formula {
         self.mean_of(|item| item.grade.score)
     }
 
-    /// The mean of what `score` says of each.
+    /// The mean, in percent, of what `score` returns for each item.
     pub(super) fn mean_of(&self, score: impl Fn(&Marked<'a>) -> f64) -> Formula {
         Formula::Mean(
             self.places.iter().map(|&place| (place, score(&self.marked[place]))).collect(),
         )
     }
 
-    /// Their calls of yes and no.
+    /// The F1 score of the yes/no answers; an unreadable answer counts as not yes.
     pub(super) fn f1(&self) -> Formula {
         let call = |&item: &usize| {
             let marked = &self.marked[item];
@@ -96,8 +97,8 @@ impl<'a> Items<'a> {
         Formula::F1(self.places.iter().map(call).collect())
     }
 
-    /// The same, where every answer is read as one or the other: what was not, was never given, and is the
-    /// wrong one.
+    /// The F1 score where an unreadable answer counts as the wrong one, for toolkits that force
+    /// every answer into yes or no.
     pub(super) fn strict_f1(&self) -> Formula {
         let call = |&item: &usize| {
             let (marked, truth) = (&self.marked[item], is_yes(&self.marked[item]));
@@ -107,14 +108,14 @@ impl<'a> Items<'a> {
         Formula::F1(self.places.iter().map(call).collect())
     }
 
-    /// As a group in which all must be right.
+    /// One group that is right only if every item is.
     pub(super) fn group(&self) -> Group {
         let right = self.places.iter().all(|&place| self.marked[place].grade.score >= 1.0);
         Group { items: self.places.clone(), right }
     }
 }
 
-/// A field as text.
+/// A field's text, or its number as text; `None` if it is absent or of another type.
 pub(super) fn text(item: &Marked, field: &str) -> Option<String> {
     match item.fields.get(field)? {
         Value::String(text) => Some(text.clone()),
@@ -123,17 +124,17 @@ pub(super) fn text(item: &Marked, field: &str) -> Option<String> {
     }
 }
 
-/// A field as an integer, also one written as text.
+/// A field as an integer, whether stored as a number or as text.
 pub(super) fn integer(item: &Marked, field: &str) -> Option<i64> {
     text(item, field)?.trim().parse().ok()
 }
 
-/// Whether yes is right.
+/// Whether the gold answer is yes, in any case.
 pub(super) fn is_yes(item: &Marked) -> bool {
     text(item, "answer").is_some_and(|answer| answer.trim().eq_ignore_ascii_case("yes"))
 }
 
-/// Whether the answer was read as yes; what could not be read is none.
+/// Whether the answer was read as yes; an unreadable answer counts as no.
 pub(super) fn said_yes(item: &Marked) -> bool {
     item.grade.reading.as_ref().is_some_and(|reading| reading.eq_ignore_ascii_case("yes"))
 }

@@ -1,4 +1,4 @@
-//! The value of a track from its judged items.
+//! Computes the metric of a track from its judged items, plain or weighted for bootstrap intervals.
 
 mod formula;
 mod items;
@@ -7,51 +7,52 @@ mod tracks;
 use crate::{Fields, Grade, Profile, Track};
 use formula::Formula;
 
-/// A judged item.
+/// One item of a track together with the score of its answer.
 #[derive(Debug, Clone, Copy)]
 pub struct Marked<'a> {
-    /// What it is.
+    /// The item's canonical fields, by which metrics group items.
     pub fields: &'a Fields,
-    /// What its answer is worth.
+    /// The score of the model's answer to the item.
     pub grade: &'a Grade,
 }
 
-/// How a track's items add up to its value.
+/// The metric by which a track is reported under a profile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Metric {
     track: Track,
     kind: Kind,
 }
 
-/// The ways there are.
+/// How item scores are combined into the track's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The mean of the scores.
+    /// The mean of all item scores.
     Mean,
-    /// POPE in the LLaVA tables: the mean of its categories' F1.
+    /// POPE in the LLaVA tables: the mean of the F1 scores of its categories.
     PopeF1,
-    /// POPE elsewhere: accuracy, an item once per category.
+    /// POPE elsewhere: accuracy, with an item of several categories counted once in each.
     PopeAccuracy,
-    /// MME in the LLaVA tables: ten subtasks.
+    /// MME in the LLaVA tables: the points of the ten perception subtasks.
     MmePerception,
-    /// MME elsewhere: all fourteen.
+    /// MME elsewhere: the points of all fourteen subtasks, perception and cognition.
     MmeTotal,
-    /// MMBench: all rotations of a question must be right.
+    /// MMBench's circular evaluation: a question counts only if all its rotations are right.
     Circular,
-    /// HallusionBench: the mean of three accuracies.
+    /// HallusionBench: the mean of the accuracies over questions, figures and question groups.
     Hallusion,
-    /// The mean over splits.
+    /// RefCOCO, RefCOCO+ and RefCOCOg: the mean of the accuracies of their splits.
     Splits,
-    /// The mean over the tasks that occur.
+    /// The mean of the accuracies of the tasks that occur in the data.
     Tasks,
-    /// The mean over MLVU's seven tasks.
+    /// MLVU: the mean over its seven tasks, of which an absent one counts as 0.
     SevenTasks,
-    /// gRefCOCO.
+    /// gRefCOCO: the share of samples whose boxes all match, with target and no-target accuracy
+    /// beside it.
     Grec,
 }
 
 impl Metric {
-    /// The metric a profile's tables report for a track.
+    /// The metric that is reported for a track under a profile.
     pub fn of(track: Track, profile: Profile) -> Self {
         let kind = match (track, profile) {
             (Track::Pope, Profile::Llava) => Kind::PopeF1,
@@ -69,7 +70,7 @@ impl Metric {
         Self { track, kind }
     }
 
-    /// What the value is called.
+    /// The metric's name in tables, such as "ANLS".
     pub fn name(self) -> &'static str {
         match (self.kind, self.track) {
             (Kind::Mean, Track::DocVqa) => "ANLS",
@@ -89,7 +90,7 @@ impl Metric {
         }
     }
 
-    /// What the value is counted in: points for MME, percent else.
+    /// The unit of the value: "points" for MME, "%" otherwise.
     pub fn unit(self) -> &'static str {
         match self.kind {
             Kind::MmePerception | Kind::MmeTotal => "points",
@@ -97,14 +98,15 @@ impl Metric {
         }
     }
 
-    /// Sorts items into the groups the metric needs, so that values come cheaply afterwards.
+    /// Groups the items as the metric needs them, once, so that many weighted values can be
+    /// computed cheaply.
     pub fn prepare(self, marked: &[Marked]) -> Prepared {
         let (formula, parts) = tracks::formula(self.track, self.kind, marked);
         Prepared { metric: self, items: marked.len(), formula, parts }
     }
 }
 
-/// A metric with the items of a track in their groups.
+/// A metric bound to the grouped items of one track.
 #[derive(Debug, Clone)]
 pub struct Prepared {
     metric: Metric,
@@ -114,22 +116,22 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// The track's value if every item counts as often as its weight says; `None` where that is not defined.
-    /// Items beyond the weights do not count.
+    /// The track's value with each item counted as often as its weight says; `None` where that is
+    /// undefined. Items beyond the end of `weights` do not count.
     ///
-    /// A value over groups (MMBench, MME, HallusionBench) takes a group's weight to be the mean of its
-    /// items' weights. An MME subtask without any weight leaves the sum undefined.
+    /// Metrics over groups (MMBench, MME, HallusionBench) take a group's weight to be the mean of
+    /// its items' weights. An MME subtask without any weight leaves the sum undefined.
     pub fn value(&self, weights: &[u32]) -> Option<f64> {
         self.formula.value(weights)
     }
 
-    /// The track's value, every item counting once.
+    /// The track's value with every item counted once; `None` where that is undefined.
     pub fn plain(&self) -> Option<f64> {
         self.value(&vec![1; self.items])
     }
 
-    /// What is reported beside the value, every item counting once: the terms of a sum or mean, and
-    /// categories. Undefined parts are left out.
+    /// The values reported beside the main one, with every item counted once: the terms of a sum or
+    /// mean, and the categories. Undefined parts are left out.
     pub fn parts(&self) -> Vec<(String, f64)> {
         let ones = vec![1; self.items];
         let parts = self.parts.iter();
@@ -138,17 +140,17 @@ impl Prepared {
             .collect()
     }
 
-    /// How many items there are, those that do not count included.
+    /// The number of items given to `prepare`, including those that the metric does not count.
     pub fn items(&self) -> usize {
         self.items
     }
 
-    /// What the value is called.
+    /// The metric's name in tables.
     pub fn name(&self) -> &'static str {
         self.metric.name()
     }
 
-    /// What the value is counted in.
+    /// The unit of the value: "points" or "%".
     pub fn unit(&self) -> &'static str {
         self.metric.unit()
     }

@@ -1,4 +1,5 @@
-//! The formula of every track and of the parts reported beside it.
+//! The metric formula of each track and of the parts reported beside it; open it to see how a
+//! published number is computed.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +12,10 @@ use crate::rules::mmbench::ROTATION;
 use crate::rules::mme::{COGNITION, PERCEPTION};
 use crate::rules::ocrbench::RECOGNITION as TEXT_RECOGNITION;
 
-/// A formula and its name.
+/// The name of a part and its formula.
 type Named = (String, Formula);
 
-/// The value of a track and its parts.
+/// The formula of a track's value, and those of its parts.
 pub(super) fn formula(track: Track, kind: Kind, marked: &[Marked]) -> (Formula, Vec<Named>) {
     let items = counted(track, Items::all(marked));
     match kind {
@@ -37,7 +38,7 @@ pub(super) fn formula(track: Track, kind: Kind, marked: &[Marked]) -> (Formula, 
     }
 }
 
-/// The items a track is about, where its files hold others too.
+/// The items that count for a track, since some files also hold items of other splits or media.
 fn counted(track: Track, items: Items<'_>) -> Items<'_> {
     match track {
         Track::SeedBenchImg => {
@@ -49,7 +50,7 @@ fn counted(track: Track, items: Items<'_>) -> Items<'_> {
     }
 }
 
-/// The accuracy of every value of the fields a track is usually broken down by.
+/// The accuracy for each value of the fields by which a track is usually broken down.
 fn by_fields(track: Track, items: &Items) -> Vec<Named> {
     let fields: &[&str] = match track {
         Track::OcrBench => return ocr_groups(items),
@@ -69,7 +70,8 @@ fn by_fields(track: Track, items: &Items) -> Vec<Named> {
     parts.collect()
 }
 
-/// OCRBench: what its authors report as one.
+/// OCRBench: accuracy by category, with the six kinds of text recognition reported as one, as its
+/// authors do.
 fn ocr_groups(items: &Items) -> Vec<Named> {
     let name = |category: String| {
         let together = TEXT_RECOGNITION.contains(&category.as_str());
@@ -79,13 +81,13 @@ fn ocr_groups(items: &Items) -> Vec<Named> {
     groups.into_iter().map(|(name, of)| (name, of.mean())).collect()
 }
 
-/// The mean over groups of their means, and every group.
+/// The unweighted mean of the group means, and the group means as parts.
 fn averaged(groups: &BTreeMap<String, Items>) -> (Formula, Vec<Named>) {
     let parts: Vec<_> = groups.iter().map(|(name, of)| (name.clone(), of.mean())).collect();
     (Formula::Average(parts.iter().map(|(_, formula)| formula.clone()).collect()), parts)
 }
 
-/// POPE: an item of several categories counts in each.
+/// POPE: an item that belongs to several categories counts in each of them.
 fn pope(kind: Kind, items: &Items) -> (Formula, Vec<Named>) {
     let categories = items.by_categories();
     let none = items.filter(|_| false);
@@ -111,11 +113,12 @@ fn pope(kind: Kind, items: &Items) -> (Formula, Vec<Named>) {
     (value, parts)
 }
 
-/// MME: per subtask the share of questions and the share of pictures with all questions right.
+/// MME: for each subtask, the accuracy over questions plus the accuracy over images with all
+/// questions right.
 fn mme(kind: Kind, items: &Items) -> (Formula, Vec<Named>) {
     let subtasks = items.by_field("category");
     let score = |of: &Items| {
-        // A picture without a name is one of its own.
+        // An image without a name is treated as an image of its own.
         let pictures = of.by(|place, item| Some(text(item, "image").ok_or(place)));
         let groups = pictures.values().map(Items::group).collect();
         Formula::Sum(vec![of.mean(), Formula::Groups(groups)])
@@ -135,7 +138,7 @@ fn mme(kind: Kind, items: &Items) -> (Formula, Vec<Named>) {
     (if kind == Kind::MmePerception { perception } else { total }, parts)
 }
 
-/// MMBench: a question is right if all its rotations are; only those with their first row count.
+/// MMBench: a question is right if all its rotations are; rotations without their base row are left out.
 fn circular(items: &Items) -> (Formula, Vec<Named>) {
     let group = |item: &Marked| {
         integer(item, "group").or_else(|| integer(item, "index").map(|index| index % ROTATION))
@@ -159,7 +162,7 @@ fn circular(items: &Items) -> (Formula, Vec<Named>) {
     (every("", None), parts)
 }
 
-/// HallusionBench: single answers, figures and questions, each all right or not.
+/// HallusionBench: the mean of aAcc (answers), fAcc (figures all right) and qAcc (questions all right).
 fn hallusion(items: &Items) -> (Formula, Vec<Named>) {
     // Fields 3, 4 and 5 of an index are its set, figure and question.
     let key = |place: usize, item: &Marked, field: usize| {
@@ -184,7 +187,8 @@ fn hallusion(items: &Items) -> (Formula, Vec<Named>) {
     (Formula::Average(parts.iter().map(|(_, formula)| formula.clone()).collect()), parts)
 }
 
-/// GREC: with a target, whether anything was boxed; without, whether nothing was.
+/// gRefCOCO: `T_acc` is the share of items with targets that got a box, `N_acc` the share of those
+/// without that got none.
 fn grec(items: &Items) -> (Formula, Vec<Named>) {
     let has_target = |item: &Marked| {
         item.fields
@@ -199,7 +203,7 @@ fn grec(items: &Items) -> (Formula, Vec<Named>) {
     let others = items.filter(|item| !has_target(item));
     let mut parts = vec![
         ("T_acc".to_owned(), targets.mean_of(|item| f64::from(u8::from(boxed(item))))),
-        // Without a target an item is right exactly when nothing was boxed.
+        // An item without targets is right exactly when the model gave no box.
         ("N_acc".to_owned(), others.mean()),
     ];
     parts.extend(items.by_field("split").into_iter().map(|(split, of)| (split, of.mean())));

@@ -1,27 +1,28 @@
-//! What a prompt is made of, wherever it was read from.
+//! The parts of a question that every toolkit's prompt is built from, read from canonical fields or
+//! a raw row.
 
 use serde_json::{Map, Value};
 
 use super::PromptError;
 use crate::{Fields, Track};
 
-/// A question with what belongs to it. Missing cells are absent here, never empty.
+/// A question and its context. A missing cell is `None` or an empty list, never an empty text.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ask {
-    /// The question itself.
+    /// The question text without options or instruction.
     pub(super) question: String,
-    /// A text to read before the question.
+    /// A context text that is put before the question; `None` if the item has none.
     pub(super) hint: Option<String>,
-    /// Letters and texts of the options, in order.
+    /// The letter and text of each option, in order; empty for an open question.
     pub(super) options: Vec<(String, String)>,
-    /// Words an OCR system found in the image.
+    /// Words that an OCR system found in the image (TextVQA); may be empty.
     pub(super) tokens: Vec<String>,
-    /// Whether it is asked without options although its track has them (MMMU).
+    /// Whether the question is asked without options although its track has them (MMMU).
     pub(super) open: bool,
 }
 
 impl Ask {
-    /// The question of an item in canonical fields.
+    /// The question of an item given in canonical fields.
     pub(super) fn of(track: Track, fields: &Fields) -> Result<Self, PromptError> {
         let question = fields.get("question").and_then(text);
         let listed = ["options", "candidates"].iter().find_map(|name| fields.get(*name));
@@ -33,14 +34,14 @@ impl Ask {
         Ok(Self {
             question: question.ok_or(PromptError::Missing { track, field: "question" })?,
             hint: fields.get("hint").and_then(text),
-            // Other tracks number their kinds of questions under the same name.
+            // Other tracks use the field `question_type` for something else.
             open: options.is_empty() || (track == Track::Mmmu && is_open(fields)),
             options,
             tokens: fields.get("ocr_tokens").map(texts).unwrap_or_default(),
         })
     }
 
-    /// The options, one per line, each with its letter and what stands around it.
+    /// The options, one per line, with `before` and `after` around each letter.
     pub(super) fn lines(&self, before: &str, after: &str) -> String {
         let lines =
             self.options.iter().map(|(letter, text)| format!("{before}{letter}{after}{text}"));
@@ -48,7 +49,7 @@ impl Ask {
     }
 }
 
-/// Whether the item says of itself that it is asked without options.
+/// Whether the item's `question_type` says that it is asked without options.
 pub(super) fn is_open(fields: &Map<String, Value>) -> bool {
     fields
         .get("question_type")
@@ -56,7 +57,7 @@ pub(super) fn is_open(fields: &Map<String, Value>) -> bool {
         .is_some_and(|kind| kind != "multiple-choice")
 }
 
-/// A cell as text; nothing if it is missing.
+/// A cell as Python would print it; `None` if it is null, a list or an object.
 pub(super) fn text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -67,12 +68,12 @@ pub(super) fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The texts of a list; missing members are left out.
+/// The texts of a JSON list; null members are left out.
 pub(super) fn texts(value: &Value) -> Vec<String> {
     value.as_array().into_iter().flatten().filter_map(text).collect()
 }
 
-/// The members named by one capital letter, in the order of the alphabet.
+/// The members whose name is one capital letter, in alphabetical order.
 pub(super) fn letters(row: &Map<String, Value>) -> Vec<(String, String)> {
     let letters = ('A'..='Z').map(String::from);
     letters
@@ -80,12 +81,12 @@ pub(super) fn letters(row: &Map<String, Value>) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Texts with the letters of their places. The alphabet ends the list: no track comes near it.
+/// Letters the texts A, B, C and so on. Texts after the 26th are dropped; no track has as many.
 pub(super) fn lettered(texts: &[String]) -> Vec<(String, String)> {
     ('A'..='Z').map(String::from).zip(texts.iter().cloned()).collect()
 }
 
-/// Whether a Chinese character occurs, in the one block the toolkits look at.
+/// Whether the text has a Chinese character, in the one Unicode block that the toolkits check.
 pub(super) fn is_chinese(text: &str) -> bool {
     text.chars().any(|c| ('\u{4e00}'..='\u{9fff}').contains(&c))
 }

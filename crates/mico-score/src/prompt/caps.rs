@@ -1,18 +1,18 @@
-//! How long an answer may get.
+//! The limit on newly generated tokens for each benchmark, as the toolkits set it.
 
 use crate::{Profile, Track};
 
-/// What the paper allows on VTC-Bench.
+/// The limit that the paper states for VTC-Bench.
 const PAPER: usize = 2048;
 
-/// New tokens a track's toolkit allows.
+/// The maximum number of new tokens that a track's toolkit allows.
 ///
-/// Where a toolkit states none for a track, the cap is that of the toolkit whose prompt and rule stand in
-/// for it, and else LLaVA's general 128.
+/// Where a toolkit states no limit for a track, the limit is that of the toolkit whose prompt and
+/// rule are used instead, and otherwise LLaVA's general 128.
 pub fn max_new_tokens(track: Track, profile: Profile) -> usize {
     match (track, profile) {
         (Track::VtcBench, _) => PAPER,
-        // One toolkit asks all videos, whatever the model.
+        // Videos are always asked with lmms-eval's prompts, whatever the model.
         (Track::VideoMme | Track::MvBench | Track::LongVideoBench | Track::Mlvu, _)
         | (_, Profile::Lmms) => lmms(track),
         (_, Profile::Llava) => llava(track),
@@ -21,7 +21,7 @@ pub fn max_new_tokens(track: Track, profile: Profile) -> usize {
     }
 }
 
-/// The caps of LLaVA's loaders, and of lmms-eval for the tracks LLaVA has no script for.
+/// The limits of LLaVA's loaders, and lmms-eval's for the tracks that LLaVA has no script for.
 fn llava(track: Track) -> usize {
     match track {
         Track::MmbenchEn | Track::MmbenchCn | Track::ScienceQaImg => 1024,
@@ -30,7 +30,7 @@ fn llava(track: Track) -> usize {
     }
 }
 
-/// The caps of lmms-eval's tasks.
+/// The limits in lmms-eval's task settings.
 fn lmms(track: Track) -> usize {
     match track {
         Track::Gqa

@@ -1,23 +1,23 @@
-//! How a model is asked for the box of what a sentence describes.
+//! The prompts that ask for the bounding box of a referring expression.
 
 use crate::Profile;
 
-/// The wording of a family. Every family was trained with another and answers in other coordinates, so
-/// that none can stand for all.
+/// The grounding prompt of a model family. Each family was trained with its own wording and
+/// coordinates, so no single prompt suits all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroundingPrompt {
     /// Qwen's own evaluation prompt; boxes come as JSON.
     Qwen,
-    /// InternVL's, which is also that of the question column of RefCOCO's table.
+    /// InternVL's prompt, which is also in the question column of VLMEvalKit's RefCOCO table.
     InternVl,
-    /// LLaVA's.
+    /// LLaVA's prompt, which asks for the region that the sentence describes.
     Llava,
-    /// lmms-eval's, which states the coordinates it expects.
+    /// lmms-eval's prompt, which states the coordinate format that it expects.
     Lmms,
 }
 
 impl GroundingPrompt {
-    /// What a profile's models are asked with when the data bring no question of their own.
+    /// The prompt for a profile's models, used when the data has no question of its own.
     pub fn of(profile: Profile) -> Self {
         match profile {
             Profile::VlmEvalKit | Profile::Qwen2VlCustom | Profile::Qwen3VlCustom => Self::Qwen,
@@ -27,7 +27,7 @@ impl GroundingPrompt {
         }
     }
 
-    /// The prompt for one description.
+    /// The prompt for one referring expression.
     pub fn text(self, expression: &str) -> String {
         const REGION: &str =
             "Please provide the bounding box coordinate of the region this sentence describes: ";

@@ -1,30 +1,30 @@
-//! The sentences that tell a model how to answer, as the public toolkits word them.
+//! The answer-format instructions appended to questions, word for word as in the public toolkits.
 
-/// A short free answer.
+/// Asks for a short free answer (LLaVA, lmms-eval, VLMEvalKit's default and InternVL).
 pub(super) const SHORT: &str = "Answer the question using a single word or phrase.";
-/// One word, ChartQA in lmms-eval.
+/// Asks for one word; lmms-eval on ChartQA.
 pub(super) const ONE_WORD: &str = "Answer the question with a single word.";
-/// The letter of an option.
+/// Asks for the option letter (LLaVA, lmms-eval and InternVL).
 pub(super) const LETTER: &str = "Answer with the option's letter from the given choices directly.";
-/// The letter of an option, in Chinese.
+/// Asks for the option letter, in Chinese.
 pub(super) const LETTER_CN: &str = "请直接回答选项字母。";
-/// The letter of an option, in the Chinese of lmms-eval.
+/// Asks for the option letter, in lmms-eval's Chinese wording.
 pub(super) const LETTER_CN_LMMS: &str = "请直接使用所提供的选项字母作为答案回答。";
-/// The letter of an option, in VLMEvalKit's default prompt.
+/// Asks for the right option in VLMEvalKit's default prompt.
 pub(super) const SELECT: &str = "Please select the correct answer from the options above.";
-/// The letter of an option, in Qwen3-VL's prompt.
+/// Asks for the option letter in Qwen3-VL's custom prompt.
 pub(super) const LETTER_ONLY: &str = "Answer with the option letter only.";
-/// No options, InternVL.
+/// InternVL's instruction for a multiple-choice track's question without options.
 pub(super) const DIRECT: &str = "Answer the question directly.";
-/// No options, InternVL in Chinese.
+/// The Chinese form of [`DIRECT`].
 pub(super) const DIRECT_CN: &str = "请直接回答问题。";
-/// Yes or no. MME's own questions end with a space and this.
+/// Asks for yes or no. MME's own questions end with a space and this sentence.
 pub(super) const YES_NO: &str = "Please answer yes or no.";
-/// A short free answer, Qwen2-VL.
+/// Asks for a short free answer in Qwen2-VL's custom prompt.
 pub(super) const SHORT_QWEN2: &str =
     "Please try to answer the question with short words or phrases if possible.";
-/// A short free answer, Qwen3-VL.
+/// Asks for a short free answer in Qwen3-VL's custom prompt.
 pub(super) const SHORT_QWEN3: &str =
     "Please answer concisely with short words or phrases when possible.";
-/// What precedes a question of Video-MME; it speaks of subtitles even where there are none.
+/// Precedes every Video-MME question; lmms-eval mentions subtitles even where none are given.
 pub(super) const VIDEO_MME: &str = "Select the best answer to the following multiple-choice question based on the video and the subtitles. Respond with only the letter (A, B, C, or D) of the correct option.";

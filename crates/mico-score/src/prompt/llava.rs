@@ -1,20 +1,20 @@
-//! Prompts of LLaVA's evaluation files and loaders.
+//! Prompts as LLaVA's evaluation files and loaders build them.
 
 use super::ask::Ask;
 use super::instruction::{LETTER, LETTER_CN, SHORT, YES_NO};
 use crate::Track;
 
-/// What LLaVA's loaders put in front of every conversation of the kind `vicuna_v1`.
+/// The system text that LLaVA's loaders put before a `vicuna_v1` conversation.
 const SYSTEM: &str = "A chat between a curious user and an artificial intelligence assistant. The assistant gives helpful, detailed, and polite answers to the user's questions.";
-/// MMBench has no more options than these; its loader looks no further.
+/// The number of options that LLaVA's MMBench loader looks for.
 const MMBENCH_OPTIONS: usize = 4;
 
-/// The whole conversation around a user text, up to where the answer begins.
+/// The whole conversation around a user text, up to where the model's answer begins.
 pub(super) fn conversation(user: &str) -> String {
     format!("{SYSTEM} USER: <image>\n{user} ASSISTANT:")
 }
 
-/// The user text of an item, the image left out.
+/// The user text of an item, without the image placeholder.
 pub(super) fn text(track: Track, ask: &Ask) -> String {
     match track {
         Track::TextVqa => {
@@ -29,16 +29,16 @@ pub(super) fn text(track: Track, ask: &Ask) -> String {
         Track::MmbenchEn => mmbench(ask, LETTER),
         Track::MmbenchCn => mmbench(ask, LETTER_CN),
         Track::Mmmu => mmmu(ask),
-        // Nothing of LLaVA's is known for OCRBench; both other toolkits ask it as it stands.
+        // LLaVA has no OCRBench script; the other two toolkits ask the bare question.
         Track::OcrBench => ask.question.clone(),
-        // MMStar as lmms-eval has it: the question lists its options itself.
+        // MMStar's questions list their options themselves, as in lmms-eval.
         Track::MmStar if ask.options.is_empty() => format!("{}\n{LETTER}", ask.question),
         _ if ask.options.is_empty() => format!("{}\n{SHORT}", ask.question),
         _ => format!("{}\n{}\n{LETTER}", ask.question, ask.lines("", ". ")),
     }
 }
 
-/// ScienceQA as the released question file has it, without the instruction its loader adds.
+/// ScienceQA's text as in the released question file, without the instruction that the loader adds.
 pub(super) fn science(ask: &Ask) -> String {
     let hint = ask.hint.as_deref().filter(|hint| !hint.is_empty());
     let context = hint.map(|hint| format!("Context: {hint}\n")).unwrap_or_default();
@@ -46,7 +46,7 @@ pub(super) fn science(ask: &Ask) -> String {
     text.trim().to_owned()
 }
 
-/// MMBench: the hint in front, options up to the first that is missing.
+/// MMBench: the hint comes first, and options stop at the first missing one.
 fn mmbench(ask: &Ask, instruction: &str) -> String {
     let missing = |text: &str| ["nan", "none"].contains(&text.to_lowercase().as_str());
     let hint = ask.hint.clone().filter(|hint| !missing(hint));
@@ -59,7 +59,7 @@ fn mmbench(ask: &Ask, instruction: &str) -> String {
     lines.join("\n")
 }
 
-/// MMMU as its authors' runner for LLaVA asks it; marks of images stay in the text.
+/// MMMU as its authors' runner asks LLaVA; image markers such as `<image 1>` stay in the text.
 fn mmmu(ask: &Ask) -> String {
     if ask.open {
         return format!("{}\n{SHORT}", ask.question);

@@ -1,20 +1,21 @@
-//! Prompts of lmms-eval; those of the video tracks serve every profile.
+//! Prompts as lmms-eval builds them; its video prompts are used under every profile.
 
 use super::ask::Ask;
 use super::instruction::{LETTER, LETTER_CN_LMMS, ONE_WORD, SHORT, VIDEO_MME, YES_NO};
 use crate::Track;
 
-/// What a task's settings put around the question.
+/// The pre- and post-prompt that a task's settings put around the question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Frame {
-    /// Before it.
+    /// The text before the question; empty for most tasks.
     pub(super) pre: String,
-    /// After it.
+    /// The text after the question, usually a line break and an instruction.
     pub(super) post: String,
 }
 
 impl Frame {
-    /// The task's own settings. MMMU has one for questions with options and one for those without.
+    /// The default settings of a task. MMMU has one set for questions with options and one for
+    /// those without.
     pub(super) fn of(track: Track, open: bool) -> Self {
         let post = match track {
             Track::Gqa | Track::Pope | Track::TextVqa | Track::DocVqa | Track::Mme => {
@@ -26,7 +27,7 @@ impl Frame {
             | Track::Ai2d
             | Track::MmbenchEn
             | Track::VideoMme => format!("\n{LETTER}"),
-            // The task's sentence ends without its stop.
+            // This task's instruction lacks the full stop.
             Track::MmStar => format!("\n{}", LETTER.trim_end_matches('.')),
             Track::MmbenchCn => format!("\n{LETTER_CN_LMMS}"),
             Track::Mmmu if open => SHORT.to_owned(),
@@ -46,7 +47,7 @@ impl Frame {
     }
 }
 
-/// The text of an item.
+/// The prompt text of an item, without the image placeholder.
 pub(super) fn text(track: Track, ask: &Ask, frame: &Frame) -> String {
     let Frame { pre, post } = frame;
     let Ask { question, .. } = ask;
@@ -65,7 +66,7 @@ pub(super) fn text(track: Track, ask: &Ask, frame: &Frame) -> String {
         Track::Mmmu if ask.open => format!("{question}\n\n{post}"),
         Track::Mmmu => format!("{question}\n{}\n\n{post}", ask.lines("", ". ")),
         Track::VideoMme => {
-            // The options bring their letters.
+            // The option texts already begin with their letters.
             let options: Vec<_> = ask.options.iter().map(|(_, text)| text.as_str()).collect();
             format!("{VIDEO_MME}\n{question}\n{}\n{post}", options.join("\n"))
         }
@@ -78,7 +79,7 @@ pub(super) fn text(track: Track, ask: &Ask, frame: &Frame) -> String {
     }
 }
 
-/// The tokens an OCR system found, where the task asks for them.
+/// The line of OCR tokens, or nothing if there are none.
 fn tokens(ask: &Ask) -> String {
     match ask.tokens.as_slice() {
         [] => String::new(),
@@ -86,7 +87,7 @@ fn tokens(ask: &Ask) -> String {
     }
 }
 
-/// Questions whose own instruction gives way to the task's.
+/// MME and MMStar: the instruction inside the question is replaced by the task's, if it has one.
 fn own_instruction(ask: &Ask, frame: &Frame) -> String {
     let mut text = ask.question.trim().to_owned();
     if !ask.options.is_empty() {
@@ -98,22 +99,22 @@ fn own_instruction(ask: &Ask, frame: &Frame) -> String {
     format!("{}{text}{}", frame.pre, frame.post)
 }
 
-/// MMBench: hint, question and options, each after the other.
+/// MMBench: hint, question and options in this order.
 fn mmbench(ask: &Ask, frame: &Frame) -> String {
     let hint = ask.hint.as_ref().map(|hint| format!("{hint} ")).unwrap_or_default();
     let mut text = format!("{hint}{} There are several options:\n", ask.question);
     text.push_str(&ask.lines("", ". "));
-    // The task drops line ends after the last option, or after the heading if there is none.
+    // The task drops line breaks at the end of the options, or of the heading if there are no options.
     text.truncate(text.trim_end_matches('\n').len());
     format!("{text}\n{}", frame.post)
 }
 
-/// Lower case but for the first letter.
+/// Python's `str.capitalize`: the first letter in upper case, the rest in lower case.
 fn capitalised(text: &str) -> String {
     let Some(first) = text.chars().next() else {
         return String::new();
     };
-    // All of it is lowered at once, since the shape of a final sigma depends on what precedes it.
+    // Lower-cased as a whole, because the lower-case form of a final sigma depends on what precedes it.
     let rest = text.to_lowercase().chars().skip(first.to_lowercase().count()).collect::<String>();
     let mut upper = first.to_uppercase();
     let head = upper.next().into_iter().collect::<String>();

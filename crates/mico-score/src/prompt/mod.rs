@@ -1,4 +1,4 @@
-//! What is put to the model, per track and per toolkit.
+//! Builds the prompt of a benchmark item as each toolkit words it.
 
 mod ask;
 mod caps;
@@ -18,34 +18,33 @@ pub use caps::max_new_tokens;
 pub use grounding::GroundingPrompt;
 pub(crate) use raw::RAW;
 
-/// Why an item has no prompt.
+/// Why no prompt could be built for an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PromptError {
-    /// A field the prompt is made of is missing.
+    /// A field that the prompt needs is missing or empty.
     #[error("an item of {track} has no field '{field}' with a text")]
     Missing {
-        /// The item's track.
+        /// The track that the item belongs to.
         track: Track,
-        /// The field.
+        /// The canonical name of the missing field.
         field: &'static str,
     },
-    /// A question marks an image it does not have.
+    /// The question refers to an image that the item does not have.
     #[error("the question marks image {number}, images: {images}")]
     Image {
-        /// The number in the mark, from 1.
+        /// The number in the image marker, from 1.
         number: usize,
-        /// How many images there are.
+        /// The number of images that the item has.
         images: usize,
     },
-    /// The track compares logs of other tracks.
+    /// The track has no questions of its own: it is computed from the logs of other tracks.
     #[error("{0} asks no questions of its own: it is computed from the logs of other tracks")]
     NotAsked(Track),
 }
 
-/// The prompt of an item with `visuals` images (or one video).
+/// The prompt of an item with `visuals` images (or one video), as text and image segments.
 ///
-/// Images are segments of their own and the text holds no placeholder for them: what a model's template
-/// writes around an image is the template's business.
+/// The text holds no image placeholder: how an image is written is decided by the model's chat template.
 pub fn segments(
     track: Track,
     profile: Profile,
@@ -55,7 +54,7 @@ pub fn segments(
     let text = text(track, profile, fields)?;
     let mut segments = match (track, profile) {
         (Track::Mmmu, Profile::VlmEvalKit) => place::at_marks(text, visuals)?,
-        // Its authors' runner for LLaVA feeds the first image only.
+        // The authors' runner for LLaVA passes only the first image.
         (Track::Mmmu, Profile::Llava) => place::in_front(text, visuals.min(1)),
         (_, Profile::InternVl) if !is_video(track) => place::numbered(text, visuals),
         _ => place::in_front(text, visuals),
@@ -64,7 +63,7 @@ pub fn segments(
     Ok(segments)
 }
 
-/// The words of a prompt.
+/// The text of a prompt, before images are placed.
 fn text(track: Track, profile: Profile, fields: &Fields) -> Result<String, PromptError> {
     let ready = fields.get("prompt").and_then(ask::text);
     if let Some(ready) = ready.filter(|_| profile == Profile::Llava) {
@@ -82,14 +81,14 @@ fn text(track: Track, profile: Profile, fields: &Fields) -> Result<String, Promp
         Some((kind, style)) => vlmevalkit::text(kind, style, &ask),
         None if profile == Profile::Llava && !is_video(track) => llava::text(track, &ask),
         None => {
-            // The task asks without the tokens an OCR system found, even where the data have them.
+            // lmms-eval asks without OCR tokens by default, even if the data has them.
             let ask = Ask { tokens: Vec::new(), ..ask };
             lmms::text(track, &ask, &lmms::Frame::of(track, ask.open))
         }
     })
 }
 
-/// The data's own question if there is one, else the family's wording around the description.
+/// The data's own question if it has one, otherwise the model family's wording around the expression.
 fn grounding_text(track: Track, profile: Profile, fields: &Fields) -> Result<String, PromptError> {
     if let Some(question) = fields.get("question").and_then(ask::text) {
         return Ok(question);
@@ -99,7 +98,7 @@ fn grounding_text(track: Track, profile: Profile, fields: &Fields) -> Result<Str
     Ok(GroundingPrompt::of(profile).text(&expression))
 }
 
-/// Whether the track shows videos.
+/// Whether the track's questions are about videos.
 fn is_video(track: Track) -> bool {
     matches!(track, Track::VideoMme | Track::MvBench | Track::LongVideoBench | Track::Mlvu)
 }

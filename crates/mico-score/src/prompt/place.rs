@@ -1,17 +1,18 @@
-//! Where the images of a prompt stand.
+//! Places the images of a prompt among its text segments.
 
 use super::PromptError;
 use crate::Segment;
 
-/// What a mark of an image in a text of MMMU begins with; a digit and `>` follow.
+/// The start of an image marker in MMMU's texts; a digit and `>` follow.
 const MARK: &str = "<image ";
 
-/// All images, then the text.
+/// All images first, then the text.
 pub(super) fn in_front(text: String, images: usize) -> Vec<Segment> {
     (0..images).map(Segment::Image).chain([Segment::Text(text)]).collect()
 }
 
-/// InternVL's order: one image stands alone, several are numbered.
+/// InternVL's order: a single image comes first unnumbered; several are preceded by `Image-1: ` and
+/// so on.
 pub(super) fn numbered(text: String, images: usize) -> Vec<Segment> {
     if images < 2 {
         return in_front(text, images);
@@ -20,8 +21,8 @@ pub(super) fn numbered(text: String, images: usize) -> Vec<Segment> {
     (0..images).flat_map(image).chain([Segment::Text(text)]).collect()
 }
 
-/// Images at their marks in the text; a text without marks has them all in front. Pieces of text between
-/// two marks may be empty.
+/// Replaces image markers in the text by the images; without markers all images come first. Text
+/// segments between two markers may be empty.
 pub(super) fn at_marks(text: String, images: usize) -> Result<Vec<Segment>, PromptError> {
     let mut segments = Vec::new();
     let mut current = String::new();
@@ -49,13 +50,13 @@ pub(super) fn at_marks(text: String, images: usize) -> Result<Vec<Segment>, Prom
     Ok(segments)
 }
 
-/// The largest number of an image marked in the text, 0 if none is.
+/// The largest image number marked in the text; 0 if there is no marker.
 pub(super) fn marked(text: &str) -> usize {
     let numbers = text.split(MARK).skip(1).filter_map(|piece| mark(piece).map(|(n, _)| n));
     numbers.max().unwrap_or(0)
 }
 
-/// The number a mark ends with, from 1 to 9, and what follows it.
+/// The number of a marker, from 1 to 9, and the text after it; `None` if the marker is malformed.
 fn mark(piece: &str) -> Option<(usize, &str)> {
     let mut chars = piece.chars();
     let number = chars.next()?.to_digit(10).filter(|n| *n > 0)? as usize;

@@ -1,4 +1,5 @@
-//! Single prompts on JSON, by the name of who builds them.
+//! JSON front end of the prompts: builds one prompt by the name of its toolkit, for comparison with
+//! theirs.
 
 use serde_json::{Map, Value, json};
 
@@ -11,12 +12,12 @@ use crate::raw::{Entry, RawError, fault};
 use crate::text::literal;
 use crate::{Segment, Track};
 
-/// An entry of the table below.
+/// An entry of [`RAW`]; saves repeating the kind.
 const fn prompt(scorer: &'static str, rule: fn(&Value) -> Result<Value, RawError>) -> Entry {
     Entry { scorer, kind: "prompt", rule }
 }
 
-/// Every prompt.
+/// The prompts that can be built by name, for the table in [`crate::raw`].
 pub(crate) const RAW: &[Entry] = &[
     prompt("vlmevalkit.default", |input| toolkit(Style::Default, input)),
     prompt("vlmevalkit.qwen2vl_custom", |input| toolkit(Style::Qwen2, input)),
@@ -49,7 +50,7 @@ pub(crate) const RAW: &[Entry] = &[
     prompt("lmms.mlvu", |input| task(Track::Mlvu, input)),
 ];
 
-/// A row of a table of VLMEvalKit, asked in that toolkit's manner.
+/// The prompt of one row of a VLMEvalKit table.
 fn toolkit(style: Style, input: &Value) -> Result<Value, RawError> {
     let dataset = string(input, "dataset")?;
     let found = DATASETS.iter().find(|(name, _)| *name == dataset);
@@ -85,7 +86,7 @@ fn toolkit(style: Style, input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "segments": segments.iter().map(show).collect::<Vec<_>>() }))
 }
 
-/// A user text inside LLaVA's conversation.
+/// LLaVA's conversation around a given user text.
 fn conversation(input: &Value) -> Result<Value, RawError> {
     let question = string(input, "question")?;
     match input.get("conv") {
@@ -96,7 +97,7 @@ fn conversation(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "text": llava::conversation(&question) }))
 }
 
-/// ScienceQA: the text of the released file and what LLaVA's loader makes of it.
+/// ScienceQA: the text of the released file, and the prompt that LLaVA's loader makes of it.
 fn science(input: &Value) -> Result<Value, RawError> {
     let ask = Ask {
         question: string(input, "question")?,
@@ -111,7 +112,7 @@ fn science(input: &Value) -> Result<Value, RawError> {
     }))
 }
 
-/// A row of MMBench as LLaVA's loader asks it.
+/// The prompt that LLaVA's loader makes of one MMBench row.
 fn mmbench(input: &Value) -> Result<Value, RawError> {
     let row = object(input, "row")?;
     let ask = Ask {
@@ -128,7 +129,7 @@ fn mmbench(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "user_text": format!("<image>\n{}", llava::text(track, &ask)) }))
 }
 
-/// A question of MMMU as its authors' runner asks LLaVA.
+/// The prompt that the authors' runner gives LLaVA for an MMMU question.
 fn mmmu(input: &Value) -> Result<Value, RawError> {
     let open = input.as_object().is_some_and(ask::is_open);
     let ask = Ask {
@@ -140,13 +141,13 @@ fn mmmu(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "user_text": format!("<image>\n{}", llava::text(Track::Mmmu, &ask)) }))
 }
 
-/// The prompt for a box.
+/// lmms-eval's grounding prompt for the expression of a document.
 fn grounding(input: &Value) -> Result<Value, RawError> {
     let expression = string(&input["doc"], "answer")?;
     Ok(json!({ "text": GroundingPrompt::Lmms.text(&expression) }))
 }
 
-/// A document of lmms-eval with the settings of its task; none stands for the task's own.
+/// The prompt of an lmms-eval document; without `kwargs` the task's default settings apply.
 fn task(track: Track, input: &Value) -> Result<Value, RawError> {
     let doc = object(input, "doc")?;
     let settings = match input.get("kwargs") {
@@ -159,7 +160,7 @@ fn task(track: Track, input: &Value) -> Result<Value, RawError> {
     let hint = doc.get("hint").and_then(ask::text);
     let ask = Ask {
         question: string(&input["doc"], "question")?,
-        // Only the English task takes this word for a missing hint.
+        // Only the English task treats "nan" as a missing hint.
         hint: hint.filter(|hint| track != Track::MmbenchEn || hint != "nan"),
         options: if open { Vec::new() } else { options(track, &input["doc"])? },
         tokens: if wants_tokens { list(&input["doc"], "ocr_tokens")? } else { Vec::new() },
@@ -169,7 +170,8 @@ fn task(track: Track, input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "text": lmms::text(track, &ask, &frame) }))
 }
 
-/// Settings as given; what is left out is what the task's code then takes.
+/// The given settings; one that is left out gets the default of the task's code, not of its
+/// settings file.
 fn frame(track: Track, open: bool, given: &Map<String, Value>) -> Frame {
     let setting = |name: &str| given.get(name).and_then(ask::text);
     let name = match track {
@@ -186,7 +188,7 @@ fn frame(track: Track, open: bool, given: &Map<String, Value>) -> Frame {
     Frame { pre, post: setting(name).unwrap_or_else(absent) }
 }
 
-/// The options of a document, where its task keeps them.
+/// The options of a document, which each task stores under other names.
 fn options(track: Track, doc: &Value) -> Result<Vec<(String, String)>, RawError> {
     let named = |names: &[&str]| -> Vec<String> {
         names.iter().filter_map(|name| doc.get(*name).and_then(ask::text)).collect()
@@ -205,7 +207,7 @@ fn options(track: Track, doc: &Value) -> Result<Vec<(String, String)>, RawError>
         }
         Track::MmbenchEn | Track::MmbenchCn => {
             let mut options = doc.as_object().map(ask::letters).unwrap_or_default();
-            // The task knows the letters A to E, and these words mark a missing option.
+            // The task knows the letters A to E, and an empty text or "nan" marks a missing option.
             options.retain(|(letter, text)| {
                 letter.as_str() <= "E" && !text.is_empty() && text != "nan"
             });
@@ -215,18 +217,18 @@ fn options(track: Track, doc: &Value) -> Result<Vec<(String, String)>, RawError>
     })
 }
 
-/// A field that must hold a text.
+/// A field that must hold a text, a number or a truth value.
 fn string(value: &Value, field: &str) -> Result<String, RawError> {
     value.get(field).and_then(ask::text).ok_or_else(|| fault(field, value.get(field), "a text"))
 }
 
-/// A field that must hold named values.
+/// A field that must hold a JSON object.
 fn object<'a>(value: &'a Value, field: &str) -> Result<&'a Map<String, Value>, RawError> {
     let found = value.get(field).and_then(Value::as_object);
     found.ok_or_else(|| fault(field, value.get(field), "an object"))
 }
 
-/// A field that must hold texts: a list, or one written as Python does.
+/// A field that must hold a list of texts, as JSON or as a Python list literal.
 fn list(value: &Value, field: &str) -> Result<Vec<String>, RawError> {
     let found = match value.get(field) {
         Some(list @ Value::Array(_)) => Some(ask::texts(list)),

@@ -1,4 +1,4 @@
-//! Prompts of VLMEvalKit: its own and those of the model wrappers that bring theirs.
+//! Prompts of VLMEvalKit: its default ones and the custom ones of its model wrappers.
 
 use super::ask::{Ask, is_chinese};
 use super::instruction::{
@@ -7,21 +7,21 @@ use super::instruction::{
 };
 use crate::{Profile, Track};
 
-/// Whose wording.
+/// Which wording of the prompts is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
-    /// The toolkit's own.
+    /// The toolkit's default prompts, used for models without a custom one.
     Default,
-    /// Qwen2-VL's custom prompts.
+    /// The custom prompts of the Qwen2-VL wrapper.
     Qwen2,
-    /// Qwen3-VL's custom prompts.
+    /// The custom prompts of the Qwen3-VL wrapper.
     Qwen3,
-    /// InternVL's.
+    /// The custom prompts of the InternVL wrapper.
     InternVl,
 }
 
 impl Style {
-    /// The wording of a profile; `None` if it is no profile of this toolkit.
+    /// The wording of a profile; `None` for profiles of other toolkits.
     pub(super) fn of(profile: Profile) -> Option<Self> {
         match profile {
             Profile::VlmEvalKit => Some(Self::Default),
@@ -33,28 +33,28 @@ impl Style {
     }
 }
 
-/// What the toolkit asks in one and the same way.
+/// The type of a dataset, which decides the form of its prompts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Options to choose from.
+    /// Multiple choice: the question is followed by lettered options.
     Choice,
-    /// MMMU: options or none, several images.
+    /// MMMU: with or without options, and with several images.
     Mmmu,
-    /// A short free answer.
+    /// A question to be answered in a few words.
     Short,
-    /// OCRBench: a free answer without an instruction of the toolkit's own.
+    /// OCRBench: a free answer, to which the default prompts add no instruction.
     Ocr,
-    /// POPE.
+    /// POPE: a yes/no question about an object.
     Pope,
-    /// MME, whose questions carry their instruction.
+    /// MME: a yes/no question that already contains its instruction.
     Mme,
-    /// HallusionBench.
+    /// HallusionBench: a yes/no question about a figure.
     Hallusion,
-    /// A box; the question is ready.
+    /// A request for a bounding box; the data's question is used as it is.
     Grounding,
 }
 
-/// The datasets by the name of their file, each with its kind.
+/// The datasets by file name (without ending), each with its type.
 pub(super) const DATASETS: [(&str, Kind); 16] = [
     ("MMBench_DEV_EN", Kind::Choice),
     ("MMBench_DEV_CN", Kind::Choice),
@@ -75,7 +75,7 @@ pub(super) const DATASETS: [(&str, Kind); 16] = [
 ];
 
 impl Kind {
-    /// The kind of an image track; `None` for tracks this toolkit has no prompt for.
+    /// The type of an image track; `None` for tracks that this toolkit has no prompt for.
     pub(super) fn of(track: Track) -> Option<Self> {
         match track {
             Track::ScienceQaImg
@@ -102,7 +102,7 @@ impl Kind {
     }
 }
 
-/// The text of a prompt, images left out.
+/// The text of a prompt, without the image placeholder.
 pub(super) fn text(kind: Kind, style: Style, ask: &Ask) -> String {
     let question = &ask.question;
     match (kind, style) {
@@ -111,7 +111,8 @@ pub(super) fn text(kind: Kind, style: Style, ask: &Ask) -> String {
         (Kind::Short, Style::Default) | (Kind::Short | Kind::Ocr, Style::InternVl) => {
             format!("{question}\n{SHORT}")
         }
-        // The custom prompts go by the toolkit's types, and OCRBench's is that of free answers.
+        // The custom prompts go by the toolkit's dataset types, in which OCRBench is a free-answer
+        // dataset.
         (Kind::Short | Kind::Ocr, Style::Qwen2) => format!("{question}\n{SHORT_QWEN2}"),
         (Kind::Short | Kind::Ocr, Style::Qwen3) => format!("{question}\n{SHORT_QWEN3}"),
         (Kind::Pope | Kind::Hallusion, Style::Qwen2 | Style::Qwen3) | (Kind::Mme, Style::Qwen3) => {
@@ -125,7 +126,7 @@ pub(super) fn text(kind: Kind, style: Style, ask: &Ask) -> String {
     }
 }
 
-/// Hint, question, options and instruction under their headings.
+/// Hint, question, options and instruction, each with its heading.
 fn choice(kind: Kind, style: Style, ask: &Ask) -> String {
     let hint = ask.hint.as_ref().map(|hint| format!("Hint: {hint}\n")).unwrap_or_default();
     let question = format!("{hint}Question: {}\n", ask.question);
@@ -135,7 +136,7 @@ fn choice(kind: Kind, style: Style, ask: &Ask) -> String {
     }
     let text = format!("{question}Options:\n{}\n", ask.lines("", ". "));
     let instruction = match (kind, style) {
-        // The space before the end of the line is the toolkit's.
+        // The space before the line break is in the toolkit's text.
         (_, Style::Default) => return format!("{text}{SELECT} \n"),
         (Kind::Choice, Style::Qwen2) if is_chinese(&text) => LETTER_CN,
         (Kind::Choice, Style::Qwen3) => LETTER_ONLY,
@@ -144,7 +145,7 @@ fn choice(kind: Kind, style: Style, ask: &Ask) -> String {
     format!("{text}{instruction}")
 }
 
-/// InternVL: no headings, and an instruction also where there are no options.
+/// InternVL: no headings, and an instruction even where there are no options.
 fn internvl_choice(ask: &Ask) -> String {
     let options = (!ask.options.is_empty()).then(|| ask.lines("", ". "));
     let lines = ask.hint.iter().chain([&ask.question]).chain(&options);

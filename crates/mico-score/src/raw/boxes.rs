@@ -1,4 +1,4 @@
-//! Rules on boxes: RefCOCO and gRefCOCO.
+//! JSON front end of the rules on bounding boxes: RefCOCO and gRefCOCO.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(super) const RAW: &[Entry] = &[
     Entry::set("grec.iou", |input| grec_set(input, Measure::Iou)),
 ];
 
-/// The gold as shares of the picture.
+/// The gold box as fractions of the image, under any of its three field names.
 fn gold(input: &Value) -> Result<Xyxy, RawError> {
     let names = ["gt_norm_xyxy", "answer", "box"];
     let field = names.into_iter().find(|name| input.get(name).is_some()).unwrap_or("gt_norm_xyxy");
@@ -61,7 +61,7 @@ fn in_unit(input: &Value, unit: Unit) -> Result<Value, RawError> {
     Ok(json!({ "pred_norm_xyxy": found, "iou": iou, "hit": u8::from(iou >= refcoco::THRESHOLD) }))
 }
 
-/// The targets and the boxes found, from lists or from the reply's text.
+/// The gold boxes and the predicted ones, given as lists or read from the reply's text.
 fn sides(input: &Value) -> Result<(Vec<Xyxy>, Vec<Xyxy>), RawError> {
     let targets = fours(input, "gt_xywh")?.into_iter().map(grec::from_xywh).collect();
     let found = match input.get("pred_xyxy") {

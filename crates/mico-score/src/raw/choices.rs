@@ -1,4 +1,4 @@
-//! Rules on single multiple-choice items.
+//! JSON front end of the rules on single multiple-choice items.
 
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ fn mmmu_open_item(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "parsed": parsed, "score": f64::from(right) }))
 }
 
-/// An open question becomes one with two options, the gold and "Other Answers".
+/// An open question is turned into one with two options, the gold answer and "Other Answers".
 fn vlmevalkit_mmmu(input: &Value) -> Result<Value, RawError> {
     let mut listed = choices(input)?;
     let gold = if listed.contains_key(&'A') {
@@ -108,7 +108,7 @@ fn vlmevalkit_mmmu(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "extracted": extracted, "score": f64::from(extracted == Some(gold)) }))
 }
 
-/// The letter since April 2026, over the listed options or A to D.
+/// lmms-eval's parser since April 2026, over the listed options or A to D.
 fn lmms_mcq(input: &Value) -> Result<Value, RawError> {
     let mut letters: Vec<char> = choices(input)?.into_keys().collect();
     if letters.is_empty() {

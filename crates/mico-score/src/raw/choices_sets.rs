@@ -1,4 +1,4 @@
-//! Rules on sets of multiple-choice items.
+//! JSON front end of the rules on sets of multiple-choice items.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +60,7 @@ fn mmmu_set(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "hits": hits, "overall_by_split": splits }))
 }
 
-/// The published script prints two decimals. A question without an answer stays in the denominator.
+/// Rounded to two decimals as the published script prints. A question without an answer counts as wrong.
 fn sqa_set(input: &Value) -> Result<Value, RawError> {
     let (mut right, mut right_image, mut images) = (0, 0, 0);
     let rows = rows(input)?;
@@ -79,7 +79,7 @@ fn sqa_set(input: &Value) -> Result<Value, RawError> {
     }))
 }
 
-/// The published script prints two decimals.
+/// Rounded to two decimals as the published script prints.
 fn seed_set(input: &Value) -> Result<Value, RawError> {
     let mut counts: BTreeMap<bool, (usize, usize)> = BTreeMap::new();
     for row in rows(input)? {
@@ -94,7 +94,7 @@ fn seed_set(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "total": share(total), "image": share(of(false)), "video": share(of(true)) }))
 }
 
-/// lmms-eval's "average" is the mean over sub-categories.
+/// The mean over sub-categories, which lmms-eval calls "average", beside the plain accuracy.
 fn mmstar_set(input: &Value) -> Result<Value, RawError> {
     let mut kinds: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     let mut total = (0, 0);

@@ -1,10 +1,10 @@
-//! Cells as they come back from a prediction file.
+//! Simulates how cells change when VLMEvalKit writes predictions to a file and reads them back.
 
 use serde_json::Value;
 
 use crate::rules::missing::{is_missing, through_file};
 
-/// The input with its predictions, options and those of its rows read back from a file.
+/// The input after a round trip through a file: predictions and options, including those of its rows.
 pub(super) fn read_back(input: &Value) -> Value {
     let Value::Object(fields) = input else { return input.clone() };
     let cell = |(name, value): (&String, &Value)| {
@@ -34,7 +34,8 @@ fn option(text: &Value) -> Value {
     if text.as_str().is_some_and(is_missing) { Value::Null } else { text.clone() }
 }
 
-/// A row of a set as VLMEvalKit has it in hand: options that read as empty cells are gone, its prediction is kept.
+/// A row as VLMEvalKit sees it before predictions are written: options that count as empty cells
+/// become null, the prediction is unchanged.
 pub(super) fn options_read_back(row: &Value) -> Value {
     let mut read = read_back(row);
     if let (Some(cell), Some(kept)) = (read.get_mut("prediction"), row.get("prediction")) {

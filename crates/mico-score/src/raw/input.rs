@@ -1,4 +1,4 @@
-//! The fields of a line, read generously: numbers for texts, lists for maps, indices for letters.
+//! Reads the JSON input of a rule leniently: numbers for texts, lists for maps, indices for letters.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use super::RawError;
 use crate::rules::Choices;
 use crate::text::{self, capital, literal};
 
-/// How much of a wrong value an error shows.
+/// Most characters of an unusable value that an error message quotes.
 const SHOWN: usize = 60;
 
-/// The error for a field.
+/// The error for a field that is missing or has the wrong type.
 pub(crate) fn fault(field: &str, found: Option<&Value>, accepted: &'static str) -> RawError {
     let found = found.map_or_else(|| "missing".to_owned(), |value| shortened(&value.to_string()));
     RawError::Field { field: field.to_owned(), found, accepted }
@@ -22,7 +22,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(SHOWN).chain(['…']).collect()
 }
 
-/// A text; numbers and truth values as Python writes them, nothing as the empty text.
+/// A value as Python would print it; null gives the empty text.
 fn text_of(value: &Value) -> Option<String> {
     match value {
         Value::Null => Some(String::new()),
@@ -37,13 +37,13 @@ fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A text field.
+/// A field read as text; see `text_of` for how other types are converted.
 pub(crate) fn text(input: &Value, field: &str) -> Result<String, RawError> {
     let value = input.get(field);
     value.and_then(text_of).ok_or_else(|| fault(field, value, "a text"))
 }
 
-/// The answer to be judged; `null` is an empty one, a list of one is that one.
+/// The answer to be scored; null is an empty answer, and a list of one stands for its element.
 pub(crate) fn prediction(input: &Value) -> Result<String, RawError> {
     match input.get("prediction") {
         Some(Value::Array(only)) if only.len() == 1 => {
@@ -55,7 +55,7 @@ pub(crate) fn prediction(input: &Value) -> Result<String, RawError> {
     }
 }
 
-/// The gold texts: a list, a list literal, or one text.
+/// The accepted gold answers: a JSON list, a Python list literal, or one text.
 pub(crate) fn answers(input: &Value) -> Result<Vec<String>, RawError> {
     let field = if input.get("answers").is_some() { "answers" } else { "answer" };
     let value = input.get(field);
@@ -70,7 +70,7 @@ pub(crate) fn answers(input: &Value) -> Result<Vec<String>, RawError> {
     texts.ok_or_else(|| fault(field, value, "a text or a list of texts"))
 }
 
-/// The one gold text, the first of a list.
+/// The gold answer; the first one of a list.
 pub(crate) fn answer(input: &Value) -> Result<String, RawError> {
     match input.get("answer") {
         Some(Value::Array(items)) if !items.is_empty() => {
@@ -80,7 +80,7 @@ pub(crate) fn answer(input: &Value) -> Result<String, RawError> {
     }
 }
 
-/// The options: a map or a list, or one field for every letter; options that are `null` do not exist.
+/// The options: a map, a list, or one field per letter. Options that are null do not exist.
 pub(crate) fn choices(input: &Value) -> Result<Choices, RawError> {
     let field = if input.get("options").is_some() { "options" } else { "choices" };
     let accepted = "a map from letters to texts or a list of texts";
@@ -127,7 +127,7 @@ fn only_letter(name: &str) -> Option<char> {
     letters.next().filter(|letter| letter.is_ascii_uppercase() && letters.next().is_none())
 }
 
-/// The gold letter: written out, or as a number from 0.
+/// The gold option letter, given as a letter or as a 0-based number.
 pub(crate) fn letter(input: &Value) -> Result<char, RawError> {
     let fields = ["answer_index", "correct_choice", "answer", "gold", "label"];
     let field = fields.into_iter().find(|field| input.get(field).is_some()).unwrap_or("answer");
@@ -144,14 +144,14 @@ pub(crate) fn letter(input: &Value) -> Result<char, RawError> {
     found.ok_or_else(|| fault(field, value, "a letter or its number from 0"))
 }
 
-/// The rows or items of a set.
+/// The list of rows of a set, from the field `items` or `rows`.
 pub(crate) fn rows(input: &Value) -> Result<&[Value], RawError> {
     let field = if input.get("items").is_some() { "items" } else { "rows" };
     let value = input.get(field);
     value.and_then(Value::as_array).map(Vec::as_slice).ok_or_else(|| fault(field, value, "a list"))
 }
 
-/// A whole number, possibly written as a text.
+/// A whole number, which may be written as text.
 pub(crate) fn integer(input: &Value, field: &str) -> Result<i64, RawError> {
     let value = input.get(field);
     let whole =
@@ -164,7 +164,7 @@ pub(crate) fn integer(input: &Value, field: &str) -> Result<i64, RawError> {
     found.ok_or_else(|| fault(field, value, "a whole number"))
 }
 
-/// A number; a truth value is 0 or 1, a text is read as Python reads it.
+/// A number; a truth value counts as 0 or 1, and text is read as Python's `float` does.
 fn number_of(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),
@@ -174,7 +174,7 @@ fn number_of(value: &Value) -> Option<f64> {
     }
 }
 
-/// A number that may be left out.
+/// A number that takes the default if it is absent or null.
 pub(crate) fn number_or(input: &Value, field: &str, default: f64) -> Result<f64, RawError> {
     match input.get(field).filter(|value| !value.is_null()) {
         None => Ok(default),
@@ -182,7 +182,7 @@ pub(crate) fn number_or(input: &Value, field: &str, default: f64) -> Result<f64,
     }
 }
 
-/// A list of numbers.
+/// A list of numbers, as JSON or as a Python list literal.
 pub(crate) fn numbers(input: &Value, field: &str) -> Result<Vec<f64>, RawError> {
     let value = input.get(field);
     let list = match value {
@@ -198,14 +198,14 @@ pub(crate) fn numbers(input: &Value, field: &str) -> Result<Vec<f64>, RawError> 
     list.ok_or_else(|| fault(field, value, "a list of numbers"))
 }
 
-/// Four numbers.
+/// A list of exactly four numbers, such as a box.
 pub(crate) fn four(input: &Value, field: &str) -> Result<[f64; 4], RawError> {
     let accepted = "four numbers";
     let list = numbers(input, field).map_err(|_| fault(field, input.get(field), accepted))?;
     list.try_into().map_err(|_| fault(field, input.get(field), accepted))
 }
 
-/// A list of boxes of four numbers.
+/// A list of boxes, four numbers each.
 pub(crate) fn fours(input: &Value, field: &str) -> Result<Vec<[f64; 4]>, RawError> {
     let value = input.get(field);
     let four = |item: &Value| -> Option<[f64; 4]> {
@@ -216,7 +216,7 @@ pub(crate) fn fours(input: &Value, field: &str) -> Result<Vec<[f64; 4]>, RawErro
     list.ok_or_else(|| fault(field, value, "a list of boxes of four numbers"))
 }
 
-/// A list of texts.
+/// A list of texts, as JSON or as a Python list literal.
 pub(crate) fn texts(input: &Value, field: &str) -> Result<Vec<String>, RawError> {
     let value = input.get(field);
     let list = match value {

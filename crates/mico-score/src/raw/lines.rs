@@ -1,4 +1,4 @@
-//! A file of lines, each a rule and its input.
+//! Applies rules to a stream of JSON lines, each naming a rule and holding its input.
 
 use std::collections::BTreeMap;
 
@@ -7,19 +7,20 @@ use serde_json::{Value, json};
 use super::input::fault;
 use super::{RawError, apply, kind_of};
 
-/// Applies lines one after the other; a line may refer to the input of an earlier one.
+/// Applies lines one after the other; a line may reuse the input of an earlier one (`same_rows_as`).
 #[derive(Debug, Default)]
 pub struct Lines {
     inputs: BTreeMap<String, Value>,
 }
 
 impl Lines {
-    /// Before the first line.
+    /// A reader that has not seen any line yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Answers one line `{"id","scorer","kind","in"}` with `{"id","out"}` or `{"id","error"}`; a blank one with nothing.
+    /// Answers a line `{"id","scorer","kind","in"}` with `{"id","out"}` or `{"id","error"}`; `None`
+    /// for a blank line.
     pub fn apply(&mut self, line: &str) -> Option<Value> {
         if line.trim().is_empty() {
             return None;
@@ -65,7 +66,7 @@ impl Lines {
     }
 }
 
-/// Ids may be texts or numbers.
+/// The id of a line as text; ids may be texts or numbers.
 fn key(id: &Value) -> String {
     id.as_str().map_or_else(|| id.to_string(), str::to_owned)
 }

@@ -1,8 +1,10 @@
-//! Single rules on JSON, by name: how scores made elsewhere are compared with ours.
+//! JSON front end of the rules: applies a rule by name, so that scores computed elsewhere can be
+//! compared with ours.
 //!
-//! Names, kinds and fields are those of the golden vectors. A scorer of VLMEvalKit with `.file` after its name reads its
-//! cells as they come back from a prediction file (see [`crate::rules::missing`]). A scorer that knows only single
-//! items also takes the kind `set`: `{"items": [...]}` gives the mean of their scores as `accuracy_pct`.
+//! Names, kinds and fields are those of the golden test vectors. A VLMEvalKit scorer with `.file`
+//! after its name reads its cells as they come back from a prediction file (see
+//! [`crate::rules::missing`]). A scorer that is defined for single items also accepts the kind
+//! `set`: `{"items": [...]}` gives the mean of their scores as `accuracy_pct`.
 
 mod boxes;
 mod choices;
@@ -21,13 +23,13 @@ use serde_json::{Value, json};
 pub(crate) use input::fault;
 pub use lines::Lines;
 
-/// What a rule is called and what it does.
+/// A rule that can be called by name.
 pub(crate) struct Entry {
-    /// The scorer's name.
+    /// The scorer's name, such as `vlmevalkit.mcq`.
     pub(crate) scorer: &'static str,
-    /// `item`, `set` or `prompt`.
+    /// What the input is: `item` (one answer), `set` (many) or `prompt` (a prompt to build).
     pub(crate) kind: &'static str,
-    /// The rule.
+    /// The function that maps the JSON input to the JSON result.
     pub(crate) rule: fn(&Value) -> Result<Value, RawError>,
 }
 
@@ -47,24 +49,24 @@ pub enum RawError {
     /// No rule has that name and kind.
     #[error("scorer '{scorer}' of kind '{kind}' is unknown")]
     Unknown {
-        /// The name.
+        /// The scorer's name as given.
         scorer: String,
-        /// The kind.
+        /// The kind as given or inferred from the input.
         kind: String,
     },
-    /// A field is missing or of another type.
+    /// A field of the input is missing or has the wrong type.
     #[error("field '{field}': {found}, accepted: {accepted}")]
     Field {
-        /// The field.
+        /// The name of the field.
         field: String,
-        /// What is there.
+        /// The value found, shortened to 60 characters, or "missing".
         found: String,
-        /// What would do.
+        /// The type or range of values that is accepted.
         accepted: &'static str,
     },
 }
 
-/// Every rule; each module lists its own, those outside this folder (prompts, aggregates) too.
+/// The tables of all rules; each module lists its own, including prompts and aggregates.
 const TABLES: &[&[Entry]] = &[
     texts::RAW,
     yesno::RAW,
@@ -78,7 +80,7 @@ const TABLES: &[&[Entry]] = &[
     crate::aggregate::RAW,
 ];
 
-/// Every scorer and its kind.
+/// The name and kind of every rule.
 pub fn scorers() -> impl Iterator<Item = (&'static str, &'static str)> {
     TABLES.iter().copied().flatten().map(|entry| (entry.scorer, entry.kind))
 }
@@ -88,7 +90,7 @@ fn find(scorer: &str, kind: &str) -> Option<&'static Entry> {
     entries.find(|entry| entry.scorer == scorer && entry.kind == kind)
 }
 
-/// Applies the rule called `scorer` to `input`.
+/// Applies the rule `scorer` of the given kind to `input`.
 pub fn apply(scorer: &str, kind: &str, input: &Value) -> Result<Value, RawError> {
     if let Some(entry) = find(scorer, kind) {
         return (entry.rule)(input);
@@ -103,7 +105,8 @@ pub fn apply(scorer: &str, kind: &str, input: &Value) -> Result<Value, RawError>
     }
 }
 
-/// The kind of a line that does not say it: the scorer's only one, else `set` where there are rows to be counted.
+/// The kind of a line that does not state it: the scorer's only kind, or `set` if the input has a
+/// list of rows.
 fn kind_of(scorer: &str, input: &Value) -> &'static str {
     let stem = scorer.strip_suffix(".file").unwrap_or(scorer);
     let mut kinds = scorers().filter(|(name, _)| *name == stem).map(|(_, kind)| kind);

@@ -1,4 +1,4 @@
-//! VTC-Bench and the diagnostics.
+//! JSON front end of VTC-Bench's grouping and of the diagnostic statistics.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn entropy(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "entropy_nats": value }))
 }
 
-/// What is right by id: a score, a truth value or a logged record for each.
+/// Whether each id was answered correctly, given a score, a truth value or a logged record for each.
 fn judged(input: &Value, field: &str) -> Result<BTreeMap<String, bool>, RawError> {
     let dataset = input.get("dataset").and_then(Value::as_str).unwrap_or_default();
     let accepted = "a map from ids to scores or records";

@@ -1,4 +1,4 @@
-//! Rules on short texts: GQA, TextVQA, ChartQA, DocVQA, OCRBench.
+//! JSON front end of the rules on short answers: GQA, TextVQA, ChartQA, DocVQA, OCRBench.
 
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ fn equal(input: &Value, rule: fn(&str, &str) -> bool) -> Result<Value, RawError>
     Ok(score(rule(&prediction(input)?, &answer(input)?)))
 }
 
-/// The published script prints two decimals.
+/// Rounded to two decimals as the published script prints.
 fn llava_gqa(input: &Value) -> Result<Value, RawError> {
     let rows = rows(input)?;
     let mut right = 0;
@@ -65,7 +65,7 @@ fn textvqa(input: &Value, normaliser: Normaliser) -> Result<Value, RawError> {
 }
 
 fn category(input: &Value) -> Result<String, RawError> {
-    // lmms-eval knows formulas by the data set they come from.
+    // lmms-eval recognises formula questions by their source dataset.
     if input.get("dataset").and_then(Value::as_str) == Some("HME100k") {
         return Ok(ocrbench::FORMULAS.to_owned());
     }

@@ -1,4 +1,4 @@
-//! Rules on video items.
+//! JSON front end of the rules on video benchmarks: Video-MME, MVBench, LongVideoBench, MLVU.
 
 use serde_json::{Value, json};
 
@@ -42,7 +42,7 @@ fn videomme_set(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "overall_pct": percent(right, rows.len()) }))
 }
 
-/// The gold letter: of the first candidate that is the answer, or given by its number.
+/// The gold letter: that of the first candidate equal to the answer, or given directly.
 fn mvbench_gold(input: &Value) -> Result<Option<char>, RawError> {
     if input.get("candidates").is_some() {
         return Ok(mvbench::gold_letter(&texts(input, "candidates")?, &text(input, "answer")?));

@@ -1,4 +1,4 @@
-//! Yes/no rules on single items.
+//! JSON front end of the yes/no parsers on single items.
 
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(super) fn yorn(text: &str) -> &'static str {
     yesno::yorn(text, Stop::BetweenNoDigits)
 }
 
-/// The label, and the score where a gold is given.
+/// The label that was read, and the score if the input has a gold answer.
 fn label<T: AsRef<str>>(input: &Value, read: fn(&str) -> T) -> Result<Value, RawError> {
     let label = read(&prediction(input)?);
     if input.get("answer").is_none() {

@@ -1,4 +1,4 @@
-//! Yes/no rules on sets: POPE, MME, HallusionBench.
+//! JSON front end of the yes/no metrics on sets: POPE, MME, HallusionBench.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ pub(super) const RAW: &[Entry] = &[
     Entry::set("vlmevalkit.hallusion", hallusion),
 ];
 
-/// Answers and golds, from two lists or from rows.
+/// Predictions and gold labels, from two parallel lists or from rows.
 fn pairs(input: &Value) -> Result<Vec<(String, String)>, RawError> {
     if input.get("predictions").is_none() {
         let gold =
@@ -29,7 +29,7 @@ fn pairs(input: &Value) -> Result<Vec<(String, String)>, RawError> {
         return rows(input)?.iter().map(|row| Ok((prediction(row)?, gold(row)?))).collect();
     }
     let (predictions, labels) = (texts(input, "predictions")?, texts(input, "labels")?);
-    // The public scorer pairs by position, so a missing line would shift all that follow.
+    // The public scorer pairs by position, so one missing line would shift all later pairs.
     if predictions.len() != labels.len() {
         return Err(fault("labels", Some(&labels.len().into()), "as many labels as predictions"));
     }
@@ -71,7 +71,7 @@ fn vlmevalkit_pope(input: &Value) -> Result<Value, RawError> {
     }))
 }
 
-/// lmms-eval counts an answer that is neither as missing from the recall's denominator.
+/// As in lmms-eval, an answer that is neither yes nor no is left out of the recall's denominator.
 fn lmms_pope(input: &Value) -> Result<Value, RawError> {
     let mut counts = Counts::default();
     let mut right = 0;
@@ -94,7 +94,7 @@ fn mme_rows(input: &Value, read: fn(&str) -> &'static str) -> Result<Vec<mme::Ro
         let names = ["image", "image_path", "question_id"];
         let image = match names.iter().find(|name| row.get(name).is_some()) {
             Some(name) => text(row, name)?,
-            // Without names two consecutive rows are a pair.
+            // Without image names, two consecutive rows are about one image.
             None => (at / 2).to_string(),
         };
         let gold = lower(strip(&text(row, "answer")?)).replace('.', "");

@@ -1,9 +1,9 @@
-//! AI2D as lmms-eval judges it.
+//! AI2D (diagram questions) as lmms-eval scores it.
 
 use super::gqa;
 use crate::text::is_space;
 
-/// The capital letter before a full stop at the start, otherwise the text as it is.
+/// The capital letter if the text starts with one and a full stop, otherwise the whole text.
 pub fn filtered(prediction: &str) -> String {
     let mut rest = prediction.trim_start_matches(is_space).chars();
     match (rest.next(), rest.next()) {
@@ -12,7 +12,7 @@ pub fn filtered(prediction: &str) -> String {
     }
 }
 
-/// The filtered text and the letter compared without case and punctuation.
+/// Whether the filtered text equals the gold letter, ignoring case and punctuation.
 pub fn lmms(prediction: &str, answer: char) -> bool {
     gqa::lmms(&filtered(prediction), &answer.to_string())
 }

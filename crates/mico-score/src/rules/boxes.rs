@@ -1,23 +1,23 @@
-//! Boxes: read from text, scaled, compared.
+//! Bounding boxes: parsed from a reply, converted between coordinate units, compared by overlap.
 
 use crate::text::{float, is_digit, is_space};
 
-/// Left, top, right, bottom.
+/// A box as left, top, right and bottom coordinates, in a unit given by the context.
 pub type Xyxy = [f64; 4];
 
-/// What the numbers of a box are measured in.
+/// The unit of box coordinates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unit {
-    /// Shares of the picture's width and height.
+    /// Fractions of the image's width and height, from 0 to 1.
     Fractions,
-    /// Thousandths of them.
+    /// Thousandths of the image's width and height, from 0 to 1000.
     Thousandths,
-    /// Pixels of a picture of that width and height, for instance the resized one the model saw.
+    /// Pixels of an image of that width and height, for instance the resized one that the model saw.
     Pixels(f64, f64),
 }
 
 impl Unit {
-    /// The box as shares of the picture.
+    /// The box in fractions of the image.
     pub fn to_fractions(self, numbers: Xyxy) -> Xyxy {
         let (width, height) = match self {
             Self::Fractions => (1.0, 1.0),
@@ -29,12 +29,12 @@ impl Unit {
     }
 }
 
-/// With the corners in order.
+/// The box with swapped corners put right, so that left <= right and top <= bottom.
 pub fn ordered([left, top, right, bottom]: Xyxy) -> Xyxy {
     [left.min(right), top.min(bottom), left.max(right), top.max(bottom)]
 }
 
-/// Intersection over union; 0 unless they overlap in both directions.
+/// Intersection over union, from 0 to 1; 0 unless the boxes overlap in both directions.
 pub fn iou(a: Xyxy, b: Xyxy) -> f64 {
     let width = a[2].min(b[2]) - a[0].max(b[0]);
     let height = a[3].min(b[3]) - a[1].max(b[1]);
@@ -44,7 +44,7 @@ pub fn iou(a: Xyxy, b: Xyxy) -> f64 {
     if overlap && union > 0.0 { width * height / union } else { 0.0 }
 }
 
-/// A place in a text from which numbers are read.
+/// A position in a text from which numbers and boxes are parsed.
 struct Cursor {
     text: Vec<char>,
     at: usize,
@@ -65,7 +65,7 @@ impl Cursor {
         length
     }
 
-    /// A sign, digits with or without a point, an exponent; at least one digit at the end of the mantissa.
+    /// Parses a number: sign, digits with or without a point, exponent. The mantissa must end in a digit.
     fn number(&mut self) -> Option<f64> {
         let start = self.at;
         self.at += usize::from(matches!(self.peek(), Some('-' | '+')));
@@ -90,7 +90,7 @@ impl Cursor {
         float(&self.text[start..self.at].iter().collect::<String>())
     }
 
-    /// A comma with or without spaces, or spaces alone.
+    /// Parses a separator: a comma with or without spaces, or spaces alone.
     fn separator(&mut self) -> Option<()> {
         let spaces = self.run(is_space);
         let comma = self.eat(',').is_some();
@@ -98,7 +98,7 @@ impl Cursor {
         (comma || spaces > 0).then_some(())
     }
 
-    /// `[n, n, ...]` with at least one number.
+    /// Parses a list `[n, n, ...]` with at least one number.
     fn bracketed(&mut self) -> Option<Vec<f64>> {
         self.eat('[')?;
         self.run(is_space);
@@ -115,7 +115,7 @@ impl Cursor {
         }
     }
 
-    /// `(n, n)`.
+    /// Parses a point `(n, n)`.
     fn point(&mut self) -> Option<[f64; 2]> {
         self.eat('(')?;
         self.run(is_space);
@@ -126,7 +126,7 @@ impl Cursor {
         self.eat(')').map(|()| [x, y])
     }
 
-    /// `(n, n), (n, n)`.
+    /// Parses two corners `(n, n), (n, n)`; the comma between them may be missing.
     fn corners(&mut self) -> Option<Vec<f64>> {
         let first = self.point()?;
         self.run(is_space);
@@ -137,7 +137,7 @@ impl Cursor {
     }
 }
 
-/// Every run of numbers that a reader finds, from left to right without overlap.
+/// Everything that `read` can parse in the text, from left to right without overlap.
 fn all<T>(text: &str, read: impl Fn(&mut Cursor) -> Option<T>) -> Vec<T> {
     let mut cursor = Cursor { text: text.chars().collect(), at: 0 };
     let mut found = Vec::new();
@@ -155,7 +155,8 @@ fn four(numbers: &[f64]) -> Option<Xyxy> {
     numbers.try_into().ok()
 }
 
-/// VLMEvalKit's reading: the first `[n, n, n, n]`, else the first four numbers anywhere.
+/// VLMEvalKit's parser: the first list of exactly four numbers, otherwise the first four numbers
+/// anywhere.
 pub fn first(text: &str) -> Option<Xyxy> {
     let lists = all(text, Cursor::bracketed);
     lists.iter().find_map(|list| four(list)).or_else(|| {
@@ -164,7 +165,7 @@ pub fn first(text: &str) -> Option<Xyxy> {
     })
 }
 
-/// Every box of a reply: lists of four numbers or a multiple of it, and pairs of corners in round brackets.
+/// Every box in a reply: lists whose length is a multiple of four, and pairs of corners in parentheses.
 pub fn every(text: &str) -> Vec<Xyxy> {
     let lists = all(text, |cursor| {
         let start = cursor.at;
@@ -177,7 +178,7 @@ pub fn every(text: &str) -> Vec<Xyxy> {
     whole.flat_map(|list| list.chunks_exact(4).filter_map(four)).collect()
 }
 
-/// lmms-eval's reading: `[n, n, n, n]` with commas and without exponents.
+/// lmms-eval's parser: `[n, n, n, n]` with commas and without exponents.
 pub fn lmms(text: &str) -> Option<Xyxy> {
     let plain = |cursor: &mut Cursor| -> Option<f64> {
         let start = cursor.at;

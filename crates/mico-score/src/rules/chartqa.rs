@@ -1,16 +1,17 @@
-//! ChartQA: relaxed accuracy.
+//! ChartQA: relaxed accuracy, which accepts numbers within 5% of the gold.
 
 use crate::text::{float, lower, strip};
 
-/// How far a number may be off, relative to the gold.
+/// The accepted error of a number, relative to the gold (5%).
 const TOLERANCE: f64 = 0.05;
 
-/// VLMEvalKit: the trimmed answer against the best of the golds.
+/// VLMEvalKit: the trimmed answer is right if it matches any of the golds.
 pub fn vlmevalkit(prediction: &str, answers: &[String]) -> bool {
     answers.iter().any(|answer| relaxed(strip(prediction), answer))
 }
 
-/// The rule itself; lmms-eval applies it to the answer as it is.
+/// Relaxed match with one gold: numbers within the tolerance, other texts equal in lower case.
+/// lmms-eval applies it to the untrimmed answer.
 pub fn relaxed(prediction: &str, answer: &str) -> bool {
     match (number(prediction), number(answer)) {
         (Some(got), Some(gold)) if gold != 0.0 => (got - gold).abs() / gold.abs() <= TOLERANCE,

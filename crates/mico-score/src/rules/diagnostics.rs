@@ -1,7 +1,7 @@
-//! The statistics of the paper's diagnostics.
+//! Statistics for the paper's diagnostics: rank correlation, entropy and concordance.
 
-/// Spearman's rank correlation with average ranks for ties; `None` if the lengths differ, or a side is constant or not
-/// finite.
+/// Spearman's rank correlation with average ranks for ties; `None` if the lengths differ, a side is
+/// constant or a value is not finite.
 pub fn spearman(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.iter().chain(y).any(|value| !value.is_finite()) {
         return None;
@@ -29,7 +29,8 @@ pub fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// The entropy in nats of `classes` counts, half a count added to each; classes not listed have none.
+/// The entropy in nats of counts over `classes` classes with half a count added to each (Jeffreys
+/// prior); classes that are not listed have count 0.
 pub fn jeffreys_entropy(counts: &[f64], classes: usize) -> f64 {
     let total = counts.iter().sum::<f64>() + 0.5 * classes as f64;
     let term = |count: f64| {
@@ -40,8 +41,8 @@ pub fn jeffreys_entropy(counts: &[f64], classes: usize) -> f64 {
     counts.iter().map(|count| term(*count)).sum::<f64>() + absent * term(0.0)
 }
 
-/// How often a right answer has the higher score, over pairs of a right and a wrong one, ties counting half;
-/// `None` if one kind is missing.
+/// The concordance (area under the ROC curve): the share of pairs of a right and a wrong answer in
+/// which the right one has the higher score, with ties counted half. `None` without such a pair.
 pub fn concordance(scores: &[f64], right: &[bool]) -> Option<f64> {
     let of = |wanted: bool| scores.iter().zip(right).filter(move |(_, right)| **right == wanted);
     let mut pairs = 0_usize;

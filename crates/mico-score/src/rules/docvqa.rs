@@ -1,11 +1,12 @@
-//! DocVQA: average normalised Levenshtein similarity.
+//! DocVQA: ANLS, the average normalised Levenshtein similarity.
 
 use crate::text::{levenshtein, lower, split, upper_len};
 
-/// Similarities below this count as 0.
+/// Similarities below this count as 0, as ANLS defines.
 const THRESHOLD: f64 = 0.5;
 
-/// The best similarity over the golds; lengths are those of the texts as they stand.
+/// The best similarity to any gold, from 0 to 1. Lengths are those of the texts before white space
+/// is normalised, as in the public code.
 pub fn anls(prediction: &str, answers: &[String]) -> f64 {
     let plain = |text: &str| split(&lower(text)).join(" ");
     let predicted = plain(prediction);

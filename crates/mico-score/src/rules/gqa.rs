@@ -1,15 +1,15 @@
-//! GQA: three ways to compare a short answer.
+//! GQA: exact match of a short answer, in the three variants of the public toolkits.
 
 use crate::text::{delete_ascii_punctuation, lower, strip};
 
-/// LLaVA: trailing full stops dropped, lower-cased, then equal to the gold as it stands.
+/// LLaVA: the answer without trailing full stops, in lower case, equals the gold exactly.
 pub fn llava(prediction: &str, answer: &str) -> bool {
     lower(prediction.trim_end_matches('.')) == answer
 }
 
-/// lmms-eval: lower-cased and without ASCII punctuation on both sides. Only the prediction is trimmed.
+/// lmms-eval: equal in lower case and without ASCII punctuation. Only the prediction is trimmed.
 pub fn lmms(prediction: &str, answer: &str) -> bool {
-    // The reference lower-cases in place: a text that gets longer (`İ`) loses its end.
+    // The reference lower-cases in place, so a text that grows (`İ`) loses its last character.
     let plain = |text: &str| {
         let room = text.chars().count();
         delete_ascii_punctuation(&lower(text).chars().take(room).collect::<String>())
@@ -17,7 +17,7 @@ pub fn lmms(prediction: &str, answer: &str) -> bool {
     plain(strip(prediction)) == plain(answer)
 }
 
-/// VLMEvalKit: trimmed and lower-cased on both sides.
+/// VLMEvalKit: equal after trimming and lower-casing both sides.
 pub fn vlmevalkit(prediction: &str, answer: &str) -> bool {
     strip(&lower(prediction)) == strip(&lower(answer))
 }

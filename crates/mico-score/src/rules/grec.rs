@@ -1,26 +1,27 @@
-//! gRefCOCO: a set of boxes for one expression, possibly none.
+//! gRefCOCO (generalised referring expressions): a set of boxes for one expression, possibly none.
 
 use super::boxes::Xyxy;
 use super::percent;
 
-/// How two boxes are compared in the matching.
+/// The overlap measure by which boxes are matched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Generalised intersection over union, what the released code and the paper use.
+    /// Generalised intersection over union, which the released code and the paper use.
     Giou,
-    /// Plain intersection over union, the original definition.
+    /// Plain intersection over union, as in the original definition.
     Iou,
 }
 
-/// Pairs below this are no match.
+/// Pairs with an overlap below this do not match.
 const THRESHOLD: f32 = 0.5;
 
-/// From left, top, width, height.
+/// Converts a box from left, top, width and height, as COCO stores it.
 pub fn from_xywh([left, top, width, height]: [f64; 4]) -> Xyxy {
     [left, top, left + width, top + height]
 }
 
-/// The reference computes in single precision, and values near one half depend on it.
+/// The overlap of two boxes, in single precision as in the reference, because values near one half
+/// depend on it.
 fn value(a: Xyxy, b: Xyxy, measure: Measure) -> f32 {
     let [a, b] = [a, b].map(|of| super::boxes::ordered(of).map(|number| number as f32));
     let area = |of: [f32; 4]| (of[2] - of[0]).max(0.0) * (of[3] - of[1]).max(0.0);
@@ -35,11 +36,11 @@ fn value(a: Xyxy, b: Xyxy, measure: Measure) -> f32 {
             iou - (hull - union) / hull
         }
     };
-    // Two boxes without area have no overlap to speak of.
+    // Two boxes without area give 0 / 0.
     if value.is_nan() { 0.0 } else { value }
 }
 
-/// Whether every target is matched by a box and every box by a target; without targets, whether there is no box.
+/// Whether targets and boxes match one to one; without targets, whether there is no box.
 pub fn right(targets: &[Xyxy], found: &[Xyxy], measure: Measure) -> bool {
     if targets.len() != found.len() {
         return false;
@@ -66,18 +67,18 @@ pub fn right(targets: &[Xyxy], found: &[Xyxy], measure: Measure) -> bool {
     true
 }
 
-/// The values of a set in percent.
+/// The metrics of a set of samples, in percent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// Samples that are right.
+    /// Samples whose boxes all match their targets.
     pub right: f64,
-    /// Samples with targets for which there is a box; `None` without such samples.
+    /// `T_acc`: samples with targets for which any box was given; `None` if no sample has targets.
     pub targets: Option<f64>,
-    /// Samples without targets for which there is none.
+    /// `N_acc`: samples without targets for which no box was given; `None` if every sample has targets.
     pub no_targets: Option<f64>,
 }
 
-/// Sums up whether a sample has targets, whether it has boxes and whether it is right.
+/// Summarises samples given as (has targets, has boxes, is right).
 pub fn summary(samples: &[(bool, bool, bool)]) -> Summary {
     let share = |targets: bool| {
         let of: Vec<bool> = samples

@@ -4,21 +4,22 @@ use std::collections::BTreeMap;
 
 use super::percent;
 
-/// Where a question belongs.
+/// The identifiers by which a HallusionBench question is grouped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
-    /// The sub-category, like `VD_illusion`.
+    /// The sub-category of the question, such as `VD_illusion`.
     pub category: String,
-    /// The set, the figure and the question, as written.
+    /// The id of the question set; ids are compared as text.
     pub set: String,
-    /// The figure.
+    /// The id of the figure within its set.
     pub figure: String,
-    /// The question.
+    /// The id of the question within its set; several figures share one question.
     pub question: String,
 }
 
 impl Place {
-    /// Reads an index of six fields joined by `_`; the sub-category is in it unless it is given.
+    /// Parses an index of six fields joined by `_`; `None` if it has fewer. The sub-category is
+    /// read from the index unless it is given.
     pub fn of(index: &str, category: Option<&str>) -> Option<Self> {
         let fields: Vec<&str> = index.split('_').collect();
         let [_, first, second, set, figure, question, ..] = fields[..] else { return None };
@@ -28,25 +29,25 @@ impl Place {
     }
 }
 
-/// The three accuracies in percent.
+/// HallusionBench's three accuracies, in percent.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Accuracies {
-    /// Over questions.
+    /// aAcc: the share of single questions that are right.
     pub all: f64,
-    /// Over figures with every question right.
+    /// fAcc: the share of figures with every question right.
     pub figure: f64,
-    /// Over question groups with every figure right.
+    /// qAcc: the share of questions that are right for every figure of their set.
     pub question: f64,
 }
 
 impl Accuracies {
-    /// What is reported.
+    /// The mean of the three, which the tables report.
     pub fn mean(&self) -> f64 {
         (self.all + self.figure + self.question) / 3.0
     }
 }
 
-/// Counts judged questions.
+/// Computes the three accuracies from questions marked right or wrong.
 pub fn accuracies(rows: &[(Place, bool)]) -> Accuracies {
     let share = |groups: BTreeMap<(&str, &str, &str), bool>| {
         percent(groups.values().filter(|right| **right).count(), groups.len())

@@ -1,4 +1,4 @@
-//! LongVideoBench.
+//! LongVideoBench: lmms-eval's parser of the option letter.
 
 use super::videomme::first_capital;
 
@@ -13,8 +13,8 @@ const PREFIXES: [&str; 8] = [
     "Best option:",
 ];
 
-/// The first capital A to E after the set phrases are deleted, listed option or not. Where there is none the
-/// public code draws a random option; here it is wrong.
+/// The first capital A to E after set phrases are removed, whether or not it is a listed option.
+/// Where there is none the public code picks a random option; here the answer is `None` and wrong.
 pub fn letter(prediction: &str) -> Option<char> {
     first_capital(prediction, &PREFIXES, 'E')
 }

@@ -1,4 +1,4 @@
-//! lmms-eval's reading of an option letter since April 2026.
+//! lmms-eval's parser of option letters since April 2026, shared by several benchmarks.
 
 use crate::text::{is_alpha, lower, strip};
 
@@ -33,7 +33,7 @@ const PHRASES: [&str; 27] = [
 ];
 const ENDS: [char; 8] = [',', '.', '!', '?', ';', ':', '\'', '"'];
 
-/// How sure a form makes us; the order decides.
+/// The form in which a letter occurs, in ascending order of priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Form {
     Fallback,
@@ -47,9 +47,9 @@ enum Form {
     Start,
 }
 
-/// The letter read from `letters`, `None` if there is none.
+/// The option letter that a reply names, among `letters`; `None` if there is none.
 ///
-/// The surest form wins, then the last place, then the form looked for first.
+/// The form of highest priority wins, then the last position, then the form that is tried first.
 pub fn extract(response: &str, letters: &[char]) -> Option<char> {
     let mut text = strip(response);
     for mark in ENDS {
@@ -89,7 +89,7 @@ pub fn extract(response: &str, letters: &[char]) -> Option<char> {
     best.map(|(_, _, letter)| letter)
 }
 
-/// Every letter that follows a phrase competes, wherever it stands.
+/// Adds every letter that occurs after a phrase such as "the answer is", at any distance.
 fn after_phrases(padded: &[char], letters: &[char], found: &mut Vec<(Form, usize, char)>) {
     let text: String = padded.iter().collect();
     let lowered: Vec<char> = lower(&text).chars().collect();

@@ -1,17 +1,18 @@
-//! Cells that a spreadsheet reader takes for empty.
+//! Texts that pandas, and so VLMEvalKit, reads from a table as missing values.
 
-/// The texts that stand for "no value", compared exactly.
+/// The texts that pandas takes for a missing value by default; compared exactly.
 pub const MISSING: [&str; 19] = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 ];
 
-/// Whether the cell is empty to VLMEvalKit.
+/// Whether VLMEvalKit treats the cell as empty.
 pub fn is_missing(cell: &str) -> bool {
     MISSING.contains(&cell)
 }
 
-/// A prediction after VLMEvalKit has written it to a file and read it back: an empty cell becomes the text `nan`.
+/// A prediction after VLMEvalKit has written it to a file and read it back: a missing value becomes
+/// `nan`.
 pub fn through_file(prediction: &str) -> &str {
     if is_missing(prediction) { "nan" } else { prediction }
 }

@@ -1,20 +1,20 @@
-//! MLVU, multiple choice.
+//! MLVU's multiple-choice tasks: lmms-eval's parsers and the mean over tasks.
 
 use std::collections::BTreeMap;
 
 use super::{mcq, percent};
 use crate::text::strip;
 
-/// The tasks of the development set.
+/// The seven multiple-choice tasks of the development set.
 pub const TASKS: [&str; 7] =
     ["anomaly_reco", "count", "ego", "needle", "order", "plotQA", "topic_reasoning"];
 
-/// The letter since April 2026; empty if there is none.
+/// The letter by the parser in use since April 2026; empty if there is none.
 pub fn current(prediction: &str) -> String {
     mcq::extract(prediction, &['A', 'B', 'C', 'D']).map_or_else(String::new, String::from)
 }
 
-/// March 2025 to April 2026: the character before the first closing bracket, else the whole text.
+/// The parser of March 2025 to April 2026: the character before the first `)`, or the whole text.
 pub fn legacy(prediction: &str) -> String {
     let text = strip(prediction);
     match text.split_once(')') {
@@ -23,7 +23,7 @@ pub fn legacy(prediction: &str) -> String {
     }
 }
 
-/// The mean of the seven tasks' accuracies in percent; a task without questions is 0 and still counts.
+/// The mean of the seven task accuracies in percent; a task without questions counts as 0.
 pub fn macro_percent<'a>(rows: impl IntoIterator<Item = (&'a str, bool)>) -> f64 {
     let mut tasks: BTreeMap<&str, (usize, usize)> = TASKS.map(|task| (task, (0, 0))).into();
     for (task, right) in rows {

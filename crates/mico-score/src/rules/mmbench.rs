@@ -1,27 +1,27 @@
-//! MMBench: a question counts only if it is right in every rotation of its options.
+//! MMBench's circular evaluation: a question counts only if it is right in every rotation of its options.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How far apart the rotations of one question are numbered.
+/// The difference between the indices of two rotations of one question.
 pub const ROTATION: i64 = 1_000_000;
 
-/// One judged rotation.
+/// One rotation of a question, marked right or wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Row {
-    /// Its number.
+    /// The row's index in the file.
     pub index: i64,
-    /// The number of the question it is a rotation of.
+    /// The index of the question's base row, which all its rotations share.
     pub group: i64,
-    /// Whether it was answered right.
+    /// Whether this rotation was answered correctly.
     pub right: bool,
 }
 
-/// The group an index belongs to where the file names none.
+/// The group of an index, for files that do not state it.
 pub fn group_of(index: i64) -> i64 {
     index.rem_euclid(ROTATION)
 }
 
-/// Whether each question is right in all its rotations; rotations whose base row is missing are left out.
+/// For each question, whether all its rotations are right. Rotations without their base row are left out.
 pub fn circular(rows: &[Row]) -> BTreeMap<i64, bool> {
     let bases: BTreeSet<i64> =
         rows.iter().filter(|row| row.index == row.group).map(|row| row.group).collect();

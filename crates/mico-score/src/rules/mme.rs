@@ -1,10 +1,10 @@
-//! MME: accuracy over questions plus accuracy over pictures, for every category.
+//! MME: points per category, the accuracy over questions plus the accuracy over images.
 
 use std::collections::BTreeMap;
 
 use super::percent;
 
-/// The categories of perception, 200 points each.
+/// The perception categories, worth at most 200 points each.
 pub const PERCEPTION: [&str; 10] = [
     "existence",
     "count",
@@ -17,33 +17,33 @@ pub const PERCEPTION: [&str; 10] = [
     "artwork",
     "OCR",
 ];
-/// The categories of cognition, 200 points each.
+/// The cognition categories, worth at most 200 points each.
 pub const COGNITION: [&str; 4] =
     ["commonsense_reasoning", "numerical_calculation", "text_translation", "code_reasoning"];
 
-/// One judged question.
+/// One question, marked right or wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Row {
-    /// The subtask.
+    /// The category (subtask), such as `existence`.
     pub category: String,
-    /// What pairs the two questions about one picture.
+    /// The image's name, which pairs the two questions about it.
     pub image: String,
-    /// Whether it was answered right.
+    /// Whether the question was answered correctly.
     pub right: bool,
 }
 
-/// The points.
+/// The MME scores of a model, in points.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Points {
-    /// The sum over perception, at most 2000.
+    /// The sum over the perception categories, at most 2000.
     pub perception: f64,
-    /// The sum over cognition, at most 800.
+    /// The sum over the cognition categories, at most 800.
     pub cognition: f64,
-    /// Of each category present.
+    /// The points of each category that occurs, at most 200.
     pub categories: BTreeMap<String, f64>,
 }
 
-/// Adds the points up. A picture with only one question cannot have both right.
+/// Computes the points. An image with only one question cannot count as having both right.
 pub fn points(rows: &[Row]) -> Points {
     let mut pictures: BTreeMap<&str, BTreeMap<&str, Vec<bool>>> = BTreeMap::new();
     for row in rows {

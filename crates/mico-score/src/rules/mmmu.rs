@@ -1,22 +1,23 @@
-//! MMMU, multiple choice.
+//! MMMU's multiple-choice questions: the parsers of its authors and of lmms-eval.
 
 use super::Choices;
 use crate::text::{capital, lower, split};
 
 const ENDS: [char; 7] = [',', '.', '!', '?', ';', ':', '\''];
-/// An answer must have more words than this before option texts are looked for.
+/// Option texts are searched for only in answers of more words than this.
 const FEW_WORDS: usize = 5;
 
-/// Whose parser.
+/// Which of the two public parsers is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parser {
-    /// The authors'.
+    /// The parser in the authors' repository.
     Official,
-    /// lmms-eval's, which also takes "X " inside a word and "X.".
+    /// lmms-eval's, which also accepts "X " at the end of a word, and "X.".
     Lmms,
 }
 
-/// The letter read, the one mentioned last if there are several. `None` where the public code draws at random.
+/// The option letter that a reply names; the last one mentioned if there are several. `None` where
+/// the public code picks at random.
 pub fn letter(response: &str, options: &[String], parser: Parser) -> Option<char> {
     let mut response = response;
     for mark in ENDS {
@@ -54,8 +55,8 @@ pub fn letter(response: &str, options: &[String], parser: Parser) -> Option<char
     latest(&named, |letter| place(&letter))
 }
 
-/// The options VLMEvalKit gives an open question, and the letter it then wants: that of the gold unless the gold itself
-/// is a letter, which the toolkit takes for one.
+/// The two options that VLMEvalKit gives an open question, and the letter that counts as right:
+/// `A`, unless the gold is itself a capital letter, which the toolkit then takes for the option.
 pub fn closed(gold: &str) -> (Choices, char) {
     let options = [('A', gold.to_owned()), ('B', "Other Answers".to_owned())].into();
     let mut letters = gold.chars();
@@ -64,7 +65,7 @@ pub fn closed(gold: &str) -> (Choices, char) {
     (options, letter.unwrap_or('A'))
 }
 
-/// The first of those whose place is the largest; no place comes before every place.
+/// The letter with the largest position, the first of equals; a letter without a position ranks lowest.
 fn latest(letters: &[char], place: impl Fn(char) -> Option<usize>) -> Option<char> {
     let mut best: Option<(Option<usize>, char)> = None;
     for letter in letters {

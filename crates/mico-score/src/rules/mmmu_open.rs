@@ -1,4 +1,4 @@
-//! MMMU, open questions.
+//! MMMU's open questions: the authors' parser of numbers and short texts.
 
 use crate::text::{float, is_digit, is_word, lower, repr, round, strip};
 
@@ -6,17 +6,17 @@ const MARKERS: [&str; 9] =
     ["could be ", "so ", "is ", "thus ", "therefore ", "final ", "answer ", "result ", "="];
 const TRIVIAL: [&str; 7] = [":", ",", ".", "!", "?", ";", "'"];
 
-/// What an answer may mean.
+/// One candidate answer found in a reply.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Meaning {
     /// A number, rounded to two decimals.
     Number(f64),
-    /// A text in lower case.
+    /// A text, in lower case.
     Text(String),
 }
 
 impl Meaning {
-    /// As Python writes it.
+    /// The candidate as Python prints it.
     pub fn text(&self) -> String {
         match self {
             Self::Number(value) => repr(*value),
@@ -25,7 +25,7 @@ impl Meaning {
     }
 }
 
-/// Everything the answer may mean, without duplicates.
+/// Every candidate answer in a reply, without duplicates.
 pub fn meanings(response: &str) -> Vec<Meaning> {
     let tails = tails(response);
     let numbers = tails.iter().flat_map(|tail| {
@@ -43,7 +43,7 @@ pub fn meanings(response: &str) -> Vec<Meaning> {
     unique
 }
 
-/// Whether a meaning of the answer is the number, or contains the text, of one of the golds.
+/// Whether any candidate equals a gold number or contains a gold text.
 pub fn right(response: &str, answers: &[String]) -> bool {
     let golds: Vec<Meaning> = answers.iter().flat_map(|answer| normalised(answer)).collect();
     let agrees = |meaning: &Meaning, gold: &Meaning| match (meaning, gold) {
@@ -60,20 +60,20 @@ fn normalised(text: &str) -> Vec<Meaning> {
         return vec![Meaning::Number(round(value, 2))];
     }
     let text = lower(text);
-    // A single character would be found in almost any answer.
+    // A single character would occur in almost any answer, so a space is required beside it.
     if text.chars().count() == 1 {
         return vec![Meaning::Text(format!(" {text}")), Meaning::Text(format!("{text} "))];
     }
     vec![Meaning::Text(text)]
 }
 
-/// The shortest tail after a marker in every line, or the whole answer if there is none.
+/// The shortest text after a marker such as "answer " in every line, or the whole reply if there is none.
 fn tails(response: &str) -> Vec<String> {
     let response = lower(strip(response).trim_matches('.'));
     let lines: Vec<&str> = response.split('\n').collect();
     let mut tails = Vec::new();
     for (number, line) in lines.iter().enumerate() {
-        // An equation counts in the last line only.
+        // "=" is a marker in the last line only.
         let markers = if number + 1 == lines.len() { &MARKERS[..] } else { &MARKERS[..8] };
         let mut shortest = String::new();
         for tail in markers
@@ -92,7 +92,7 @@ fn tails(response: &str) -> Vec<String> {
     if tails.is_empty() { vec![response] } else { tails }
 }
 
-/// A number of some form at a place: where it ends.
+/// A parser for one notation of numbers: given a position, the end of the number that starts there.
 type Form = fn(&[char], usize) -> Option<usize>;
 
 fn all_of(text: &[char], form: Form) -> Vec<String> {
@@ -118,13 +118,13 @@ fn past_minus(text: &[char], at: usize) -> usize {
     at + usize::from(text.get(at) == Some(&'-'))
 }
 
-/// Whether a word begins or ends just before `at`.
+/// Whether a word begins or ends at `at` (`\b` in Python's regular expressions).
 fn boundary(text: &[char], at: usize) -> bool {
     let word = |at: Option<usize>| at.and_then(|at| text.get(at)).is_some_and(|c| is_word(*c));
     word(at.checked_sub(1)) != word(Some(at))
 }
 
-/// `1,234,567` between word boundaries.
+/// A number with thousands separators such as `1,234,567`, between word boundaries.
 fn grouped(text: &[char], at: usize) -> Option<usize> {
     let start = past_minus(text, at);
     if !boundary(text, start) {
@@ -145,7 +145,7 @@ fn grouped(text: &[char], at: usize) -> Option<usize> {
     last
 }
 
-/// `1.5e-3`.
+/// A number in scientific notation such as `1.5e-3`.
 fn scientific(text: &[char], at: usize) -> Option<usize> {
     let start = past_minus(text, at);
     let whole = digits(text, start);
@@ -171,8 +171,8 @@ fn exponent(text: &[char], at: usize) -> Option<usize> {
     (power > 0).then_some(start + power)
 }
 
-/// `12`, `1.5` or `.5`, not followed by an exponent, a comma or a digit. The pattern gives digits back until that
-/// holds, so `1.5e3` yields the 1 before its point.
+/// A plain number (`12`, `1.5` or `.5`) that is not followed by an exponent, a comma or a digit. As
+/// in the original regular expression, digits are given back until that holds: `1.5e3` yields 1.
 fn simple(text: &[char], at: usize) -> Option<usize> {
     let start = past_minus(text, at);
     let free = |end: &usize| {

@@ -1,9 +1,10 @@
-//! MMStar.
+//! MMStar: the authors' rule and lmms-eval's.
 
 use super::mcq;
 use crate::text::{lower, strip};
 
-/// The authors' rule, lmms-eval's too before April 2026: the letter at one of four places near the start.
+/// The authors' rule, also lmms-eval's before April 2026: the letter must follow one of four set
+/// beginnings.
 pub fn official(prediction: &str, answer: &str) -> bool {
     let plain = |text: &str| strip(&lower(text)).replace('\n', " ");
     let (prediction, answer) = (plain(prediction), plain(answer));
@@ -14,7 +15,7 @@ pub fn official(prediction: &str, answer: &str) -> bool {
     })
 }
 
-/// lmms-eval since April 2026.
+/// lmms-eval's rule since April 2026: the letter found by [`mcq::extract`] must be the gold.
 pub fn lmms(prediction: &str, answer: &str) -> bool {
     let letter = mcq::extract(prediction, &['A', 'B', 'C', 'D']);
     letter.is_some_and(|letter| strip(answer).to_uppercase().chars().eq([letter]))

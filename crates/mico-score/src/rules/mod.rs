@@ -1,7 +1,7 @@
-//! One module for every rule by which an answer is read and judged.
+//! The scoring rules of the public toolkits, one module per benchmark or parser.
 //!
-//! All are pure functions of texts and numbers. An answer that cannot be read is wrong and stays in the
-//! denominator, except where a rule's own documentation says that the public code does otherwise.
+//! All are pure functions of texts and numbers. An answer that cannot be parsed is wrong and stays
+//! in the denominator, unless a rule's documentation says that the public code does otherwise.
 
 pub mod ai2d;
 pub mod boxes;
@@ -33,10 +33,10 @@ mod vqa_tables;
 pub mod vtc;
 pub mod yesno;
 
-/// The options of a question by their letters.
+/// The options of a multiple-choice question, keyed by letter.
 pub type Choices = std::collections::BTreeMap<char, String>;
 
-/// `count` out of `of` in percent; nothing out of nothing is 0.
+/// `count` out of `of` in percent; 0 if `of` is 0.
 pub fn percent(count: usize, of: usize) -> f64 {
     if of == 0 { 0.0 } else { 100.0 * count as f64 / of as f64 }
 }

@@ -1,14 +1,15 @@
-//! MVBench.
+//! MVBench: lmms-eval's parser of the option letter.
 
 use super::vqa::{Stop, punctuation};
 use crate::text::{capital, is_space, is_word, lower, strip};
 
-/// The letter of the first candidate that is the answer.
+/// The letter of the first candidate that equals the answer; `None` if there is none.
 pub fn gold_letter(candidates: &[String], answer: &str) -> Option<char> {
     candidates.iter().position(|candidate| candidate == answer).and_then(capital)
 }
 
-/// What lmms-eval makes of a text: a capital letter A to E, or the text without marks in lower case.
+/// lmms-eval's normal form of a text: a capital letter A to E, or the text in lower case without
+/// punctuation.
 pub fn reading(text: &str) -> String {
     if let Some(letter) = labelled(strip(text)) {
         return letter.to_string();
@@ -23,7 +24,7 @@ pub fn reading(text: &str) -> String {
     standalone(&text).map_or(text, String::from)
 }
 
-/// The letter of "X. something" on one line.
+/// The letter of a reply such as "B. the red car", if it is on one line.
 fn labelled(text: &str) -> Option<char> {
     let (letter, rest) = text.split_once('.')?;
     let rest = rest.trim_start_matches(is_space);
@@ -41,7 +42,7 @@ fn standalone(text: &str) -> Option<char> {
     found.map(|(_, c)| c.to_ascii_uppercase())
 }
 
-/// Whether both read the same.
+/// Whether prediction and gold have the same normal form.
 pub fn right(prediction: &str, gold: char) -> bool {
     reading(prediction) == reading(&gold.to_string())
 }

@@ -1,10 +1,10 @@
-//! OCRBench: whether a gold text occurs in the answer.
+//! OCRBench: an answer is right if it contains a gold text.
 
 use crate::text::{lower, strip};
 
-/// The category whose spaces do not count and whose case does.
+/// The category in which spaces are ignored but case matters.
 pub const FORMULAS: &str = "Handwritten Mathematical Expression Recognition";
-/// The kinds of question that make up "Text Recognition".
+/// The categories that are reported together as "Text Recognition".
 pub const RECOGNITION: [&str; 6] = [
     "Regular Text Recognition",
     "Irregular Text Recognition",
@@ -13,22 +13,22 @@ pub const RECOGNITION: [&str; 6] = [
     "Digit String Recognition",
     "Non-Semantic Text Recognition",
 ];
-/// The other kinds, each reported by itself.
+/// The other categories, each reported by itself.
 pub const OTHERS: [&str; 4] =
     ["Scene Text-centric VQA", "Doc-oriented VQA", "Key Information Extraction", FORMULAS];
 
-/// Whose rule.
+/// Which toolkit's version of the rule is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
-    /// VLMEvalKit; lmms-eval from April to June 2026.
+    /// VLMEvalKit's rule; also lmms-eval's from April to June 2026.
     Plain,
-    /// lmms-eval since July 2026: full-width ASCII is folded, except in formulas.
+    /// lmms-eval since July 2026: full-width ASCII is converted to plain ASCII, except in formulas.
     Folded,
     /// lmms-eval before April 2026: the answer is lower-cased even for formulas.
     Lowered,
 }
 
-/// Whether any gold text is part of the answer.
+/// Whether the answer contains any of the gold texts.
 pub fn right(prediction: &str, answers: &[String], category: &str, version: Version) -> bool {
     let formula = category == FORMULAS;
     let prediction =

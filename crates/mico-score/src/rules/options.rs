@@ -1,4 +1,4 @@
-//! VLMEvalKit's reading of an option letter without a judge.
+//! VLMEvalKit's parser of option letters, as used without a judge model.
 
 use super::Choices;
 use crate::text::{is_space, lower, split};
@@ -11,21 +11,22 @@ const REFUSALS: [&str; 4] = [
     "Cannot determine the answer",
 ];
 const MARKS: [char; 13] = ['.', '(', ')', '[', ']', ',', ':', ';', '!', '*', '#', '{', '}'];
-/// How many words from the end a letter must stand.
+/// A lone letter counts only among this many words at the end.
 const TAIL: usize = 4;
 
-/// The state of the toolkit.
+/// The version of the toolkit, by the date of a change to its parser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
-    /// Before August 2025: neither the position nor the length rule.
+    /// Before August 2025: no limit on a letter's position or an answer's length.
     Before,
-    /// August 2025 to May 2026: a lone letter must be near the end, long answers are not searched for option texts.
+    /// August 2025 to May 2026: a lone letter must be near the end, and long answers are not
+    /// searched for option texts.
     August2025,
-    /// Since June 2026: also the pattern "answer is X".
+    /// Since June 2026: the pattern "answer is X" is accepted too.
     June2026,
 }
 
-/// The letter read, `Z` for a refusal, `None` if there is none.
+/// The option letter that a reply names; `Z` for a refusal, `None` if there is none.
 pub fn extract(prediction: &str, choices: &Choices, version: Version) -> Option<char> {
     if prediction.contains(API_FAILED) {
         return by_text(prediction, choices, version);
@@ -69,7 +70,7 @@ fn by_text(prediction: &str, choices: &Choices, version: Version) -> Option<char
     }
 }
 
-/// The letter of the first "answer is X" whose X is one of A to D, any case.
+/// The letter of the first "answer is X" in which X is one of A to D, in any case.
 fn after_answer_is(prediction: &str) -> Option<char> {
     let all: Vec<char> = prediction.chars().collect();
     (0..all.len()).find_map(|start| {
@@ -88,7 +89,7 @@ fn after_word<'a>(text: &'a [char], word: &str) -> Option<&'a [char]> {
     matches.then(|| &text[length..])
 }
 
-/// The letters Python's case-insensitive matching takes for `s` and `i` besides their capitals.
+/// Case folding as in Python's case-insensitive matching, in which `ſ` equals `s` and `ı`, `İ` equal `i`.
 fn folded(c: char) -> char {
     match c {
         'ſ' => 's',

@@ -1,22 +1,22 @@
-//! POPE: counts of yes and no.
+//! POPE: the confusion counts of yes/no answers, and precision, recall and F1 from them.
 
 use super::percent;
 
-/// How answers and labels meet, `yes` positive.
+/// Confusion counts, with `yes` as the positive class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Said yes, is yes.
+    /// The model answered yes and the gold is yes.
     pub true_positive: usize,
-    /// Said yes, is no.
+    /// The model answered yes but the gold is no.
     pub false_positive: usize,
-    /// Did not say yes, is no.
+    /// The model did not answer yes and the gold is no.
     pub true_negative: usize,
-    /// Did not say yes, is yes.
+    /// The model did not answer yes but the gold is yes.
     pub false_negative: usize,
 }
 
 impl Counts {
-    /// Counts one answer.
+    /// Adds one answer to the counts.
     pub fn add(&mut self, said_yes: bool, is_yes: bool) {
         let place = match (said_yes, is_yes) {
             (true, true) => &mut self.true_positive,
@@ -27,22 +27,22 @@ impl Counts {
         *place += 1;
     }
 
-    /// All answers.
+    /// The number of answers counted.
     pub fn total(&self) -> usize {
         self.true_positive + self.false_positive + self.true_negative + self.false_negative
     }
 
-    /// Of those called yes, the share that is; 0 if nothing was.
+    /// The share of yes answers that are right, from 0 to 1; 0 if there is no yes answer.
     pub fn precision(&self) -> f64 {
         percent(self.true_positive, self.true_positive + self.false_positive) / 100.0
     }
 
-    /// Of those that are yes, the share called so.
+    /// The share of yes golds that were answered yes, from 0 to 1; 0 if there is no yes gold.
     pub fn recall(&self) -> f64 {
         percent(self.true_positive, self.true_positive + self.false_negative) / 100.0
     }
 
-    /// The harmonic mean of both; 0 if both are.
+    /// The harmonic mean of precision and recall, from 0 to 1; 0 if both are 0.
     pub fn f1(&self) -> f64 {
         let (precision, recall) = (self.precision(), self.recall());
         if precision + recall == 0.0 {
@@ -52,12 +52,12 @@ impl Counts {
         }
     }
 
-    /// The share of right answers.
+    /// The share of right answers, from 0 to 1.
     pub fn accuracy(&self) -> f64 {
         percent(self.true_positive + self.true_negative, self.total()) / 100.0
     }
 
-    /// The share of yes among the answers.
+    /// The share of answers that are yes, from 0 to 1.
     pub fn yes_ratio(&self) -> f64 {
         percent(self.true_positive + self.false_positive, self.total()) / 100.0
     }

@@ -1,21 +1,21 @@
-//! RefCOCO, RefCOCO+ and RefCOCOg: one box for one expression.
+//! RefCOCO, RefCOCO+ and RefCOCOg: one bounding box for one referring expression, scored by overlap.
 
 use super::boxes::{self, Unit, Xyxy, iou, ordered};
 
-/// A box is right from this overlap on, inclusive.
+/// The intersection over union from which on a box counts as right.
 pub const THRESHOLD: f64 = 0.5;
-/// Up to this size VLMEvalKit takes numbers for fractions.
+/// If no coordinate exceeds this, VLMEvalKit takes the numbers for fractions.
 const FRACTIONS: f64 = 1.5;
-/// Up to this size it takes them for thousandths.
+/// If no coordinate exceeds this, it takes them for thousandths; otherwise for pixels.
 const THOUSANDTHS: f64 = 1000.0;
 
-/// VLMEvalKit's reading in pixels of a picture of that size.
+/// The box that VLMEvalKit reads from a reply, in pixels of an image of the given size.
 pub fn by_magnitude(text: &str, width: f64, height: f64) -> Option<Xyxy> {
     boxes::first(text).map(|numbers| scaled_by_magnitude(numbers, width, height))
 }
 
-/// A box in pixels: its unit is guessed from the largest number, it is clipped to the picture, then its corners are put
-/// in order.
+/// Converts a box to pixels: the unit is guessed from the largest number, the box is clipped to the
+/// image, then its corners are put in order.
 pub fn scaled_by_magnitude(numbers: Xyxy, width: f64, height: f64) -> Xyxy {
     let largest = numbers.into_iter().map(f64::abs).fold(0.0, f64::max);
     let clipped = |value: f64, size: f64| {
@@ -37,13 +37,14 @@ pub fn scaled_by_magnitude(numbers: Xyxy, width: f64, height: f64) -> Xyxy {
     ])
 }
 
-/// The first box of a reply in a known unit, as shares of the picture.
+/// The first box of a reply written in a known unit, in fractions of the image.
 pub fn in_unit(text: &str, unit: Unit) -> Option<Xyxy> {
     let numbers = boxes::every(text).first().copied().or_else(|| boxes::first(text))?;
     Some(ordered(unit.to_fractions(numbers)))
 }
 
-/// Overlap as lmms-eval computes it: areas keep their sign. A box it cannot read is all zeros.
+/// lmms-eval's intersection over union, in which areas keep their sign; an unreadable box is given
+/// as all zeros.
 pub fn lmms_iou(gold: Xyxy, found: Xyxy) -> f64 {
     let width = (gold[2].min(found[2]) - gold[0].max(found[0])).max(0.0);
     let height = (gold[3].min(found[3]) - gold[1].max(found[1])).max(0.0);
@@ -52,7 +53,7 @@ pub fn lmms_iou(gold: Xyxy, found: Xyxy) -> f64 {
     if union == 0.0 { 0.0 } else { width * height / union }
 }
 
-/// Overlap of a box that may not have been found.
+/// Intersection over union with the gold; 0 if no box was found.
 pub fn overlap(gold: Xyxy, found: Option<Xyxy>) -> f64 {
     found.map_or(0.0, |found| iou(found, gold))
 }

@@ -1,18 +1,18 @@
-//! SEED-Bench.
+//! SEED-Bench: LLaVA's and lmms-eval's comparison of the option letter.
 
 use crate::text::{lower, strip};
 
-/// LLaVA: exactly the letter.
+/// LLaVA: the answer is exactly the gold letter.
 pub fn llava(prediction: &str, answer: &str) -> bool {
     prediction == answer
 }
 
-/// lmms-eval's reading: the first character of the trimmed text.
+/// lmms-eval takes the first character of the trimmed answer; empty if there is none.
 pub fn lmms_reading(prediction: &str) -> String {
     strip(prediction).chars().take(1).collect()
 }
 
-/// lmms-eval: the first character, in any case.
+/// lmms-eval: the first character equals the gold letter, in any case.
 pub fn lmms(prediction: &str, answer: &str) -> bool {
     strip(&lower(&lmms_reading(prediction))) == strip(&lower(answer))
 }

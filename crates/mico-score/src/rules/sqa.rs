@@ -1,8 +1,9 @@
-//! ScienceQA: the option letter as LLaVA and lmms-eval read it.
+//! ScienceQA: the option letter as LLaVA and lmms-eval parse it.
 
 use crate::text::{lower, strip};
 
-/// LLaVA: the letter alone, the letter before ". ", or the one letter after "The answer is "; `None` is its `FAILED`.
+/// LLaVA: the letter alone, the letter before ". ", or the one letter after "The answer is ";
+/// `None` where its script reports `FAILED`.
 pub fn llava(prediction: &str) -> Option<char> {
     let all: Vec<char> = prediction.chars().collect();
     match all.as_slice() {
@@ -11,7 +12,8 @@ pub fn llava(prediction: &str) -> Option<char> {
     }
 }
 
-/// The capital after the only "The answer is " that one more character of the line follows.
+/// The capital after "The answer is ", if exactly one such phrase is followed by a capital and one
+/// more character on the line.
 fn one_answer(prediction: &str) -> Option<char> {
     let mut letters = Vec::new();
     let mut rest = prediction;
@@ -28,7 +30,7 @@ fn one_answer(prediction: &str) -> Option<char> {
     if let [letter] = letters[..] { Some(letter) } else { None }
 }
 
-/// lmms-eval: the letter in any case, or the capital letter and a full stop at the start.
+/// lmms-eval: the letter alone in any case, or the capital letter with a full stop at the start.
 pub fn lmms(prediction: &str, answer: char) -> bool {
     let prediction = strip(prediction);
     if lower(prediction).chars().eq([answer.to_ascii_lowercase()]) {

@@ -1,4 +1,4 @@
-//! Video-MME, and the option letter as lmms-eval read it before April 2026.
+//! Video-MME: lmms-eval's parsers of the option letter before and since April 2026.
 
 use super::mcq;
 use crate::text::{lower, strip};
@@ -12,26 +12,28 @@ const PREFIXES: [&str; 6] = [
     "Best answer:Best option:",
 ];
 
-/// The letter since April 2026; empty if there is none.
+/// The letter by the parser in use since April 2026; empty if there is none.
 pub fn current(prediction: &str) -> String {
     mcq::extract(prediction, &['A', 'B', 'C', 'D']).map_or_else(String::new, String::from)
 }
 
-/// The first capital A to D left after the set phrases are deleted; empty if there is none.
+/// The parser before April 2026: the first capital A to D after set phrases are removed; empty if
+/// there is none.
 ///
-/// Two of the phrases are fused in the published list, so neither half is deleted by itself.
+/// The published list joins two pairs of phrases by mistake, so those phrases are not removed
+/// individually.
 pub fn legacy(prediction: &str) -> String {
     first_capital(prediction, &PREFIXES, 'D').map_or_else(String::new, String::from)
 }
 
-/// The first capital from `A` to `last` once the phrases are gone.
+/// The first capital from `A` to `last` after the phrases are removed.
 pub(super) fn first_capital(prediction: &str, phrases: &[&str], last: char) -> Option<char> {
     let text =
         phrases.iter().fold(strip(prediction).to_owned(), |text, phrase| text.replace(phrase, ""));
     text.chars().find(|c| ('A'..=last).contains(c))
 }
 
-/// Whether the letter of the current reading is the gold, in any case.
+/// Whether the letter found by [`current`] is the gold, in any case.
 pub fn right_current(reading: &str, answer: &str) -> bool {
     lower(reading) == lower(answer)
 }

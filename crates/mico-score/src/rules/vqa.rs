@@ -1,35 +1,36 @@
-//! The VQA answer normaliser and the score over ten annotators.
+//! The VQA accuracy over ten annotators, and the answer normaliser that it uses.
 
 use super::vqa_tables::{ARTICLES, CONTRACTIONS, MARKS, NUMBERS};
 use crate::text::{is_digit, lower, split, strip};
 
-/// How many full stops the published code removes: it passes a flag, 32, where a count is expected.
+/// The number of full stops that are removed at most: the published code passes a
+/// regular-expression flag (32) where a count is expected.
 const STOPS: usize = 32;
 
-/// Which full stops are removed.
+/// Which full stops the normaliser removes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Those not followed by a digit (LLaVA, lmms-eval, VLMEvalKit before May 2025).
+    /// Full stops not followed by a digit (LLaVA, lmms-eval, VLMEvalKit before May 2025).
     BeforeNoDigit,
-    /// Those with no digit on either side (VLMEvalKit since May 2025).
+    /// Full stops with no digit on either side (VLMEvalKit since May 2025).
     BetweenNoDigits,
 }
 
-/// Whose normaliser.
+/// Which toolkit's answer normaliser is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Normaliser {
-    /// LLaVA's and lmms-eval's.
+    /// The normaliser of LLaVA and lmms-eval, which also drops commas and question marks first.
     Llava,
-    /// VLMEvalKit's.
+    /// The normaliser of VLMEvalKit, whose treatment of full stops changed in May 2025.
     VlmEvalKit(Stop),
 }
 
 impl Normaliser {
-    /// VLMEvalKit's as it is now.
+    /// VLMEvalKit's normaliser since May 2025.
     pub const CURRENT: Self = Self::VlmEvalKit(Stop::BetweenNoDigits);
 }
 
-/// Marks and full stops removed or replaced by spaces.
+/// The text with punctuation removed or replaced by spaces, as the VQA evaluation code does.
 pub fn punctuation(text: &str, stop: Stop) -> String {
     let all: Vec<char> = text.chars().collect();
     let comma_number =
@@ -66,7 +67,7 @@ fn without_stops(text: &[char], stop: Stop) -> String {
     out
 }
 
-/// What the table says for a word, or the word itself.
+/// The replacement of a word in the table, or the word itself.
 fn mapped<'a>(word: &'a str, table: &[(&'static str, &'static str)]) -> &'a str {
     table.iter().find(|(key, _)| *key == word).map_or(word, |(_, value)| value)
 }
@@ -78,7 +79,7 @@ fn words(text: &str) -> String {
     kept.map(|word| mapped(word, &CONTRACTIONS)).collect::<Vec<_>>().join(" ")
 }
 
-/// The text in the form in which answers are compared.
+/// The normal form in which answers are compared.
 pub fn normalise(text: &str, normaliser: Normaliser) -> String {
     let (text, stop) = match normaliser {
         Normaliser::VlmEvalKit(stop) => (text.to_owned(), stop),
@@ -91,7 +92,8 @@ pub fn normalise(text: &str, normaliser: Normaliser) -> String {
     words(&punctuation(strip(&text), stop))
 }
 
-/// The mean over annotators of min(1, agreeing others / 3).
+/// VQA accuracy, from 0 to 1: the mean over annotators of min(1, number of other agreeing
+/// annotators / 3).
 pub fn score(prediction: &str, answers: &[String], normaliser: Normaliser) -> f64 {
     let prediction = normalise(prediction, normaliser);
     let agree: Vec<bool> =

@@ -1,9 +1,9 @@
-//! The tables of the VQA normaliser, facts shared by LLaVA, lmms-eval and VLMEvalKit.
+//! Word and punctuation tables of the VQA normaliser, the same in LLaVA, lmms-eval and VLMEvalKit.
 
-/// Words left out.
+/// Articles, which the normaliser removes.
 pub(super) const ARTICLES: [&str; 3] = ["a", "an", "the"];
 
-/// Number words and their digits.
+/// Number words and the digits that replace them.
 pub(super) const NUMBERS: [(&str, &str); 12] = [
     ("none", "0"),
     ("zero", "0"),
@@ -19,14 +19,14 @@ pub(super) const NUMBERS: [(&str, &str); 12] = [
     ("ten", "10"),
 ];
 
-/// The marks of the punctuation pass, in its order.
+/// The punctuation marks, in the order in which they are processed.
 pub(super) const MARKS: [char; 21] = [
     ';', '/', '[', ']', '"', '{', '}', '(', ')', '=', '+', '\\', '_', '-', '>', '<', '@', '`', ',',
     '?', '!',
 ];
 
-/// Contractions and how they are written out. Looked up after lower-casing, so keys with capitals never match;
-/// they are kept because the published table has them.
+/// Contractions without an apostrophe and their usual spelling. The lookup is in lower case, so
+/// keys with capitals never match; they are kept because the published table has them.
 pub(super) const CONTRACTIONS: [(&str, &str); 120] = [
     ("aint", "ain't"),
     ("arent", "aren't"),

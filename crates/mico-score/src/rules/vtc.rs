@@ -1,4 +1,5 @@
-//! VTC-Bench: which questions need resolution, from the sample logs of lmms-eval.
+//! VTC-Bench: separates questions that need full resolution from those that do not, using
+//! lmms-eval's sample logs.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +8,13 @@ use serde_json::Value;
 use super::percent;
 use crate::text::{is_printable, lower, repr, strip};
 
-/// A logged score counts as right from here on.
+/// A logged score from this value on counts as right.
 const HALF: f64 = 0.5;
 
-/// Whether the logged record of a question of that data set is right.
+/// Whether a logged record of the given dataset was answered correctly.
 ///
-/// A record without the data set's own field is judged by its text: the gold equal to it or contained in it. A record
-/// of the wrong shape is wrong, as in the public code.
+/// A record without the dataset's own score field is judged by its text: the gold must equal it or
+/// be contained in it. A malformed record is wrong, as in the public code.
 pub fn correct(dataset: &str, record: &Value) -> bool {
     let dataset = dataset.to_lowercase();
     let has = |name: &str| dataset.contains(name);
@@ -41,7 +42,7 @@ pub fn correct(dataset: &str, record: &Value) -> bool {
     judged.is_ok_and(|judged| judged.unwrap_or_else(|| by_text(record)))
 }
 
-/// The record is not of the expected shape.
+/// The record does not have the expected structure.
 struct Shape;
 
 fn logged(record: &Value, field: &str) -> Option<bool> {
@@ -97,7 +98,7 @@ fn plain(text: &str) -> String {
     lower(strip(&text.replace('.', "")))
 }
 
-/// As Python's `str` writes it.
+/// A value as Python's `str` prints it.
 fn written(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -130,7 +131,7 @@ fn quoted(value: &Value) -> String {
     }
 }
 
-/// A character of a quoted text.
+/// A character as it appears in Python's `repr` of a string.
 fn escaped(c: char, quote: char) -> String {
     match (c, u32::from(c)) {
         ('\\', _) => "\\\\".to_owned(),
@@ -145,17 +146,17 @@ fn escaped(c: char, quote: char) -> String {
     }
 }
 
-/// The two groups of questions.
+/// The two groups of questions, by document id in ascending order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Groups {
-    /// Right at full resolution, wrong when downsampled.
+    /// Questions answered correctly at full resolution but not on the downsampled image.
     pub hard: Vec<String>,
-    /// Right in both.
+    /// Questions answered correctly in both cases.
     pub easy: Vec<String>,
 }
 
-/// Sorts questions by the reference's answers. What it misses at full resolution, or was not asked when downsampled,
-/// is in neither group.
+/// Sorts questions into groups by the reference model's answers. Questions that it got wrong at
+/// full resolution, or that were not asked on downsampled images, are in neither group.
 pub fn groups(full: &BTreeMap<String, bool>, downsampled: &BTreeMap<String, bool>) -> Groups {
     let mut groups = Groups::default();
     for (id, _) in full.iter().filter(|(_, right)| **right) {
@@ -165,14 +166,14 @@ pub fn groups(full: &BTreeMap<String, bool>, downsampled: &BTreeMap<String, bool
             None => {}
         }
     }
-    // Documents are numbered; in a map their numbers are texts and 10 stands before 2.
+    // Document ids are numbers stored as text, so "10" would sort before "2".
     for group in [&mut groups.hard, &mut groups.easy] {
         group.sort_by_key(|id| (id.parse::<u64>().unwrap_or(u64::MAX), id.clone()));
     }
     groups
 }
 
-/// The target's accuracy on a group in percent; what it did not answer is wrong.
+/// The evaluated model's accuracy on a group in percent; unanswered questions count as wrong.
 pub fn group_percent(group: &[String], target: &BTreeMap<String, bool>) -> f64 {
     percent(group.iter().filter(|id| target.get(*id) == Some(&true)).count(), group.len())
 }

@@ -1,9 +1,10 @@
-//! Yes or no, as five public scorers read it.
+//! Parsers of yes/no answers, as in five public scorers.
 
 use super::vqa::{Stop, punctuation};
 use crate::text::{lower, split, strip};
 
-/// LLaVA on POPE: `no` if one of three words is in the first sentence, otherwise `yes`, even for an empty answer.
+/// LLaVA on POPE: `no` if "No", "no" or "not" is a word of the first sentence, otherwise `yes`,
+/// even for an empty answer.
 pub fn llava_pope(text: &str) -> &'static str {
     let sentence = text.split('.').next().unwrap_or_default().replace(',', "");
     if sentence.split(' ').any(|word| matches!(word, "No" | "no" | "not")) { "no" } else { "yes" }
@@ -20,12 +21,12 @@ pub fn yorn(text: &str, stop: Stop) -> &'static str {
     }
 }
 
-/// MME's own tool: the two words, or the first four characters searched for them, otherwise `other`.
+/// MME's own tool: `yes` or `no` if it occurs in the first four characters, otherwise `other`.
 pub fn mme_official(text: &str) -> &'static str {
     four_characters(&lower(text))
 }
 
-/// lmms-eval on MME: trimmed, without full stops; a single letter counts too.
+/// lmms-eval on MME: as MME's tool after trimming and removing full stops; "y" and "n" count too.
 pub fn lmms_mme(text: &str) -> &'static str {
     let text = strip(&lower(text)).replace('.', "");
     match text.as_str() {
@@ -35,7 +36,7 @@ pub fn lmms_mme(text: &str) -> &'static str {
     }
 }
 
-/// lmms-eval on POPE: the trimmed text in lower case, to be compared as a whole.
+/// lmms-eval on POPE: the trimmed text in lower case, which must equal the gold as a whole.
 pub fn lmms_pope(text: &str) -> String {
     strip(&lower(text)).to_owned()
 }

@@ -1,8 +1,8 @@
-//! Tables in CSV.
+//! Renders a result table as CSV (RFC 4180).
 
 use super::{Row, Table, shown};
 
-/// The whole table: a heading, then a line per row with the title of its group in front.
+/// Renders the table: a header, then one line per row with its group's title first.
 pub(super) fn render(table: &Table) -> String {
     let noted: Vec<bool> = (0..table.columns.len()).map(|place| has_notes(table, place)).collect();
     let mut heading = vec!["Group".to_owned(), table.corner.clone()];
@@ -21,7 +21,7 @@ pub(super) fn render(table: &Table) -> String {
     text
 }
 
-/// The numbers of a row and, where its column has any, their notes.
+/// The numbers of a row, each followed by its note if the column has any notes.
 fn cells(table: &Table, row: &Row, noted: &[bool]) -> Vec<String> {
     let mut fields = Vec::new();
     for (place, (column, noted)) in table.columns.iter().zip(noted).enumerate() {
@@ -32,13 +32,13 @@ fn cells(table: &Table, row: &Row, noted: &[bool]) -> Vec<String> {
     fields
 }
 
-/// Whether any number of a column has a note.
+/// Whether any number in the column has a note.
 fn has_notes(table: &Table, place: usize) -> bool {
     let rows = table.groups.iter().flat_map(|group| &group.rows);
     rows.filter_map(|row| row.cell(place)).any(|cell| cell.note.is_some())
 }
 
-/// A line; fields that hold a separator, a quote or a line end are quoted.
+/// One line; fields with a separator, a quote or a line break are quoted.
 fn line(fields: &[String]) -> String {
     let quote = |field: &String| {
         let needs = field.contains(['"', ',', '\n', '\r']);

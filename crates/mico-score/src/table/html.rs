@@ -1,11 +1,11 @@
-//! Tables in HTML.
+//! Renders a result table as HTML.
 
 use std::fmt::Write as _;
 
 use super::marks::{Mark, by_row};
 use super::{Column, Row, Table, shown};
 
-/// The whole table: a body for each group, headed by its title.
+/// Renders the table with one `<tbody>` per group, headed by the group's title.
 pub(super) fn render(table: &Table) -> String {
     let mut text = String::from("<table>\n");
     if !table.title.is_empty() {
@@ -39,7 +39,7 @@ pub(super) fn render(table: &Table) -> String {
     text
 }
 
-/// A cell; a dash where there is no number.
+/// The content of a cell; a dash if it has no number.
 fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String {
     let Some(cell) = row.cell(place) else {
         return "–".to_owned();
@@ -56,8 +56,8 @@ fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String 
     }
 }
 
-/// Text in which nothing is taken for markup, also inside of quotes; characters that are not seen but
-/// change what is seen become replacement characters.
+/// Escapes text for HTML content and quoted attributes. Invisible characters that change how text
+/// is displayed become replacement characters.
 pub(super) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -1,9 +1,9 @@
-//! Tables in LaTeX.
+//! Renders a result table as LaTeX with `booktabs` rules.
 
 use super::marks::{Mark, by_row};
 use super::{Column, Row, Table, shown};
 
-/// The whole table.
+/// Renders the table as a `table` environment with caption and notes.
 pub(super) fn render(table: &Table) -> String {
     let columns = &table.columns;
     let mut lines = vec!["\\begin{table}[t]".to_owned(), "\\centering".to_owned()];
@@ -34,13 +34,13 @@ pub(super) fn render(table: &Table) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A row from its label and its cells.
+/// One table row: the label, the cells and the line end.
 fn line(label: &str, cells: impl Iterator<Item = String>) -> String {
     let cells: Vec<_> = std::iter::once(escape(label)).chain(cells).collect();
     format!("{} \\\\", cells.join(" & "))
 }
 
-/// A cell; a dash where there is no number.
+/// The content of a cell; a dash if it has no number.
 fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String {
     let Some(cell) = row.cell(place) else {
         return "--".to_owned();
@@ -57,7 +57,7 @@ fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String 
     }
 }
 
-/// Text in which nothing is taken for a command.
+/// Escapes text so that LaTeX reads no command in it.
 fn escape(text: &str) -> String {
     let escape = |c: char| match c {
         '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
@@ -67,7 +67,7 @@ fn escape(text: &str) -> String {
         '<' => "\\textless{}".to_owned(),
         '>' => "\\textgreater{}".to_owned(),
         '±' => "$\\pm$".to_owned(),
-        // An empty line would end the paragraph inside the table.
+        // An empty line would end the paragraph and so break the table.
         '\n' | '\r' => " ".to_owned(),
         c => c.to_string(),
     };

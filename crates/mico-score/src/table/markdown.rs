@@ -1,9 +1,9 @@
-//! Tables in Markdown.
+//! Renders a result table as Markdown.
 
 use super::marks::{Mark, by_row};
 use super::{Column, Row, Table, shown};
 
-/// The whole table.
+/// Renders the table with its title in bold above it and its notes below.
 pub(super) fn render(table: &Table) -> String {
     let mut blocks = Vec::new();
     if !table.title.is_empty() {
@@ -30,13 +30,13 @@ pub(super) fn render(table: &Table) -> String {
     blocks.join("\n\n") + "\n"
 }
 
-/// A row from its cells.
+/// One table row from its first column and the other cells.
 fn line(first: String, cells: impl Iterator<Item = String>) -> String {
     let cells: Vec<_> = std::iter::once(first).chain(cells).collect();
     format!("| {} |", cells.join(" | "))
 }
 
-/// A cell; a dash where there is no number.
+/// The content of a cell; a dash if it has no number.
 fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String {
     let Some(cell) = row.cell(place) else {
         return "–".to_owned();
@@ -53,7 +53,7 @@ fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String 
     }
 }
 
-/// Text in which nothing is taken for markup; a line end would end the row.
+/// Escapes Markdown markup; a line break becomes a space because it would end the row.
 fn escape(text: &str) -> String {
     let escape = |c: char| match c {
         '\\' | '`' | '*' | '_' | '|' | '<' | '[' => format!("\\{c}"),

@@ -1,20 +1,20 @@
-//! Which numbers of a group are the best.
+//! Finds the best and second-best numbers of a group, which tables highlight.
 
 use super::{Column, Group, shown};
 
-/// What distinguishes a number among those of its column and group.
+/// The rank of a number among those of its column and group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
-    /// The best, or as good.
+    /// The best number, or one equal to it.
     Best,
-    /// The best of the others, or as good.
+    /// The best of the remaining numbers, or one equal to it.
     Second,
 }
 
-/// The marks of one column, a place for every row.
+/// The marks of one column, one entry per row.
 ///
-/// Numbers are compared as they are shown: a reader must find the same marks. A reference is not compared,
-/// and a number that has none to compare with is not marked.
+/// Numbers are compared as displayed, so that readers arrive at the same marks. Reference rows do
+/// not take part, and a number with nothing to compare it with is not marked.
 pub(super) fn marks(group: &Group, place: usize, column: &Column) -> Vec<Option<Mark>> {
     let read = |row: &super::Row| {
         let cell = row.cell(place).filter(|_| !row.reference)?;
@@ -38,7 +38,7 @@ pub(super) fn marks(group: &Group, place: usize, column: &Column) -> Vec<Option<
     values.into_iter().map(|value| value.and_then(mark)).collect()
 }
 
-/// The marks of every row, a place for every column.
+/// The marks of every row, one entry per column.
 pub(super) fn by_row(group: &Group, columns: &[Column]) -> Vec<Vec<Option<Mark>>> {
     let by_column: Vec<_> =
         columns.iter().enumerate().map(|(place, column)| marks(group, place, column)).collect();

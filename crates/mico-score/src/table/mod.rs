@@ -1,4 +1,5 @@
-//! Tables as the paper has them: rows in groups, the best and the second best of each group marked.
+//! Result tables in the paper's layout: rows in groups, with the best and second best of each group
+//! marked.
 
 mod csv;
 mod html;
@@ -8,60 +9,60 @@ mod marks;
 
 use serde::{Deserialize, Serialize};
 
-/// A table of numbers.
+/// A table of results that can be rendered as Markdown, LaTeX, HTML or CSV.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// What it shows.
+    /// The caption; not shown if empty.
     pub title: String,
-    /// What the rows' labels are, such as "Method".
+    /// The heading of the first column, such as "Method".
     pub corner: String,
-    /// What its cells are.
+    /// The columns of numbers, from left to right.
     pub columns: Vec<Column>,
-    /// Its rows, in groups within which they are compared.
+    /// The rows, in groups within which they are compared.
     pub groups: Vec<Group>,
-    /// Sentences under it: what an interval covers, what is significant.
+    /// Footnotes, for instance what an interval covers or what is significant.
     pub notes: Vec<String>,
 }
 
-/// A column.
+/// The heading and number format of a column.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its heading.
+    /// The heading of the column.
     pub name: String,
-    /// Whether the largest number is the best.
+    /// Whether larger numbers are better, which decides what is marked as best.
     pub higher_is_better: bool,
-    /// Digits shown after the point.
+    /// The number of digits after the decimal point.
     pub decimals: usize,
-    /// What follows every number of the column, such as "%"; empty for nothing.
+    /// The unit printed after every number of the column, such as "%"; empty for none.
     pub unit: String,
 }
 
 /// Rows that are compared with one another, such as those of one budget.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Group {
-    /// What they have in common; `None` for a group without a heading.
+    /// What the rows have in common; `None` for a group without a heading.
     pub title: Option<String>,
-    /// The rows.
+    /// The rows, in display order.
     pub rows: Vec<Row>,
 }
 
-/// A row.
+/// One row of a table, such as the results of one method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// What it is about.
+    /// The text in the first column, such as the method's name.
     pub label: String,
-    /// One per column; a missing or undefined number is `None`.
+    /// One cell per column; `None` where a number is missing or undefined.
     pub cells: Vec<Option<Cell>>,
-    /// Whether it is what the others are compared to (the unpruned model) and takes no part in the marks.
+    /// Whether the row is the baseline of the comparison (the unpruned model), which is never marked.
     pub reference: bool,
 }
 
-/// A number with what is said about it.
+/// A number and an optional note on it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// The number, not rounded.
+    /// The unrounded number; rounding happens only for display.
     pub value: f64,
-    /// Its interval or a sign of significance, shown after it.
+    /// A confidence interval or a sign of significance, shown after the number.
     pub note: Option<String>,
 }
 
@@ -72,53 +73,55 @@ impl From<f64> for Cell {
 }
 
 impl Column {
-    /// A column in which more is better, with that many digits after the point and no unit.
+    /// A column without a unit in which larger is better, with `decimals` digits after the point.
     pub fn new(name: impl Into<String>, decimals: usize) -> Self {
         Self { name: name.into(), higher_is_better: true, decimals, unit: String::new() }
     }
 }
 
 impl Row {
-    /// A row of plain numbers.
+    /// A row of numbers without notes that is not a reference.
     pub fn new(label: impl Into<String>, values: impl IntoIterator<Item = Option<f64>>) -> Self {
         let cells = values.into_iter().map(|value| value.map(Cell::from)).collect();
         Self { label: label.into(), cells, reference: false }
     }
 
-    /// The cell of a column, if there is one with a number that can be shown.
+    /// The cell of a column; `None` if it is missing or its number is not finite.
     fn cell(&self, column: usize) -> Option<&Cell> {
         self.cells.get(column)?.as_ref().filter(|cell| cell.value.is_finite())
     }
 }
 
 impl Table {
-    /// As Markdown; the best is bold, the second best underlined.
+    /// Renders the table as Markdown; the best is bold, the second best underlined.
     pub fn markdown(&self) -> String {
         markdown::render(self)
     }
 
-    /// As LaTeX for the package `booktabs`; the best is bold, the second best underlined.
+    /// Renders the table as LaTeX (package `booktabs`); the best is bold, the second best underlined.
     pub fn latex(&self) -> String {
         latex::render(self)
     }
 
-    /// As an HTML table with its notes in paragraphs under it; the best is bold, the second best underlined.
+    /// Renders the table as HTML with its notes as paragraphs below; the best is bold, the second
+    /// best underlined.
     pub fn html(&self) -> String {
         html::render(self)
     }
 
-    /// As CSV (RFC 4180), without marks; a column with notes is followed by one that holds them.
+    /// Renders the table as CSV (RFC 4180) without marks; a column with notes is followed by a
+    /// column of them.
     pub fn csv(&self) -> String {
         csv::render(self)
     }
 }
 
-/// Text for HTML in which nothing is taken for markup, also inside of quotes.
+/// Escapes text for HTML content and quoted attributes.
 pub fn escape_html(text: &str) -> String {
     html::escape(text)
 }
 
-/// A number as its column shows it, without the unit. This is the only place where numbers are rounded.
+/// A number rounded to its column's decimals, without the unit. Numbers are rounded nowhere else.
 fn shown(cell: &Cell, column: &Column) -> String {
     let text = format!("{:.*}", column.decimals, cell.value);
     let is_zero = text.chars().all(|c| matches!(c, '-' | '0' | '.'));

@@ -1,6 +1,6 @@
-//! How far two texts are apart.
+//! Edit distance between two texts.
 
-/// The fewest insertions, deletions and replacements of a code point that turn one text into the other.
+/// The Levenshtein distance: the fewest insertions, deletions and substitutions of code points.
 pub fn levenshtein(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().collect();
     let mut row: Vec<usize> = (0..=a.len()).collect();

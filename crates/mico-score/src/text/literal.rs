@@ -1,42 +1,42 @@
-//! Lists written as Python source, as the benchmark files hold them in one cell.
+//! Parser for Python list literals, which benchmark files store in a single cell.
 
 use serde_json::Value;
 
 use super::number::float;
 use super::unicode::is_space;
 
-/// How deep lists may nest before they are taken for an attack on the stack.
+/// The deepest accepted nesting of lists, so that hostile input cannot overflow the stack.
 const DEEPEST: usize = 32;
 
-/// What a cell holds.
+/// A parsed Python literal, limited to the types that benchmark files contain.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Literal {
-    /// `None`.
+    /// The constant `None` of Python.
     Nothing,
-    /// `True` or `False`.
+    /// One of Python's constants `True` and `False`.
     Bool(bool),
-    /// A number.
+    /// An integer or floating-point number.
     Number(f64),
-    /// A quoted text.
+    /// A quoted string, with escapes resolved.
     Text(String),
-    /// A list or a tuple.
+    /// A list or a tuple; the difference is not kept.
     List(Vec<Literal>),
 }
 
-/// Why a cell is no literal.
+/// Why a cell is not a valid literal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "character {at} of a list literal: {what}, accepted: quoted texts, numbers, True, False, None and lists of them"
 )]
 pub struct LiteralError {
-    /// The place, from 1.
+    /// The position of the error in characters, from 1.
     pub at: usize,
-    /// What is there.
+    /// What was found at that position.
     pub what: String,
 }
 
 impl Literal {
-    /// The same in JSON; numbers that are whole become integers.
+    /// The literal as JSON; whole numbers become integers.
     pub fn to_value(&self) -> Value {
         match self {
             Self::Nothing => Value::Null,
@@ -52,7 +52,7 @@ fn whole(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64)
 }
 
-/// Reads a whole cell.
+/// Parses a cell that must hold exactly one literal.
 pub fn parse(text: &str) -> Result<Literal, LiteralError> {
     let mut reader = Reader { text, at: 0 };
     let value = reader.value(0)?;
@@ -63,7 +63,7 @@ pub fn parse(text: &str) -> Result<Literal, LiteralError> {
     }
 }
 
-/// The texts of a list of texts and numbers, numbers as they are written.
+/// The elements of a list of texts and numbers as texts; numbers as Python prints them.
 pub fn texts(cell: &str) -> Result<Vec<String>, LiteralError> {
     let other = |what: &str| LiteralError { at: 1, what: what.to_owned() };
     let Literal::List(items) = parse(cell)? else { return Err(other("no list")) };
@@ -80,10 +80,10 @@ pub fn texts(cell: &str) -> Result<Vec<String>, LiteralError> {
     items.into_iter().map(text).collect()
 }
 
-/// A place in a text; cells may hold megabytes, so nothing of it is copied.
+/// A position in the text. Nothing is copied, because cells may hold megabytes.
 struct Reader<'a> {
     text: &'a str,
-    /// In bytes, always where a character begins.
+    /// Byte offset, always at the start of a character.
     at: usize,
 }
 
@@ -92,7 +92,7 @@ impl Reader<'_> {
         self.text.get(self.at..)?.chars().next()
     }
 
-    /// Past the character that is next.
+    /// Moves past the next character.
     fn pass(&mut self) {
         self.at += self.peek().map_or(0, char::len_utf8);
     }
@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Texts that follow each other are one text.
+    /// Adjacent string literals are one string, as in Python.
     fn texts(&mut self) -> Result<Literal, LiteralError> {
         let mut text = String::new();
         while let Some(quote @ ('\'' | '"')) = self.peek() {
@@ -185,13 +185,14 @@ impl Reader<'_> {
                 self.at -= 1;
                 into.push(self.code(8, 3)?);
             }
-            // An unknown escape stands for itself, backslash included.
+            // An unknown escape is kept literally, including its backslash.
             c => into.extend(['\\', c]),
         }
         Ok(())
     }
 
-    /// A code point of at most `most` digits; hexadecimal ones must have them all.
+    /// A code point of at most `most` digits in the given base; hexadecimal escapes must have all
+    /// of them.
     fn code(&mut self, base: u32, most: usize) -> Result<char, LiteralError> {
         let mut value = 0;
         let mut read = 0;
@@ -201,7 +202,7 @@ impl Reader<'_> {
             self.pass();
         }
         let complete = base == 8 || read == most;
-        // Half of a surrogate pair is a text in Python but no code point.
+        // A lone surrogate is valid in a Python string but not in Rust, so it becomes U+FFFD.
         let found = char::from_u32(value).or((value < 0x11_0000).then_some('\u{fffd}'));
         found.filter(|_| complete).ok_or_else(|| self.fault("an incomplete escape"))
     }

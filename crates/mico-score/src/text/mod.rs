@@ -1,7 +1,7 @@
-//! Text primitives with the meaning the public scorers give them.
+//! String functions that behave as Python's do, because the public scorers are Python programs.
 //!
-//! The scorers are Python programs, so "whitespace", "digit", "lower case" and "a number" are what Python says
-//! they are. Everything here works on code points and never slices by byte.
+//! "White space", "digit", "lower case" and "number" therefore mean what Python means by them.
+//! Everything works on code points and never slices by byte.
 
 mod distance;
 pub mod literal;

@@ -1,13 +1,13 @@
-//! Numbers read, rounded and written as Python does.
+//! Parsing, rounding and printing of numbers as in Python.
 
 use super::unicode::{digit_value, is_space};
 
-/// What `float(text)` gives, `None` where it raises.
+/// Python's `float(text)`; `None` where that raises an exception.
 ///
-/// White space around it, a sign, an exponent, `_` between digits, digits of any script, `inf`, `infinity` and
-/// `nan` in any case are accepted.
+/// Surrounding white space, a sign, an exponent, `_` between digits, digits of any script, and
+/// `inf`, `infinity` and `nan` in any case are accepted.
 pub fn float(text: &str) -> Option<f64> {
-    // `str.strip` takes the separators U+001C to U+001F for spaces, `float` does not.
+    // `str.strip` treats the separators U+001C to U+001F as white space, `float` does not.
     let text = text.trim_matches(char::is_whitespace);
     let ascii: Option<String> = text.chars().map(ascii_of).collect();
     let ascii = ascii?;
@@ -29,7 +29,7 @@ fn ascii_of(c: char) -> Option<char> {
     digit_value(c).and_then(|value| char::from_digit(value, 10))
 }
 
-/// What `repr(value)` writes: the shortest digits that read back, with an exponent below 1e-4 and from 1e16.
+/// Python's `repr(value)`: the shortest digits that read back, with an exponent below 1e-4 and from 1e16.
 pub fn repr(value: f64) -> String {
     if value.is_nan() {
         return "nan".to_owned();
@@ -48,7 +48,8 @@ pub fn repr(value: f64) -> String {
     format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
 }
 
-/// What `round(value, decimals)` gives: the decimal expansion of the binary value, ties to the even digit.
+/// Python's `round(value, decimals)`: rounds the exact decimal expansion of the binary value, ties
+/// to even.
 pub fn round(value: f64, decimals: usize) -> f64 {
     if !value.is_finite() || value.abs() >= 4_503_599_627_370_496.0 {
         return value;

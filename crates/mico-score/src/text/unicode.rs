@@ -1,4 +1,4 @@
-//! Character classes, trimming and splitting.
+//! Character classes, trimming and splitting as in Python.
 
 use std::sync::LazyLock;
 
@@ -20,12 +20,12 @@ fn in_class(class: &Regex, c: char) -> bool {
     class.is_match(c.encode_utf8(&mut [0; 4]))
 }
 
-/// Whether `str.split` and `\s` take it for a space: Unicode white space and the four separators U+001C to U+001F.
+/// Whether `str.split` and `\s` treat it as white space: Unicode white space and U+001C to U+001F.
 pub fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
 
-/// Whether it is a letter of any script.
+/// Whether it is a letter of any script (Python's `str.isalpha`).
 pub fn is_alpha(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_alphabetic() } else { in_class(&LETTER, c) }
 }
@@ -35,7 +35,7 @@ pub fn is_digit(c: char) -> bool {
     if c.is_ascii() { c.is_ascii_digit() } else { in_class(&DECIMAL, c) }
 }
 
-/// Whether `\w` matches it: a letter, a number of any kind, or the low line.
+/// Whether `\w` matches it: a letter, a number of any kind, or `_`.
 pub fn is_word(c: char) -> bool {
     if c.is_ascii() {
         c.is_ascii_alphanumeric() || c == '_'
@@ -44,17 +44,18 @@ pub fn is_word(c: char) -> bool {
     }
 }
 
-/// Whether `repr` writes it as it is: neither a control, a format or an unassigned character nor a space other than U+0020.
+/// Whether `repr` prints it unescaped: not a control, format or unassigned character, nor a space
+/// other than U+0020.
 pub fn is_printable(c: char) -> bool {
     if c.is_ascii() { !c.is_ascii_control() } else { !in_class(&HIDDEN, c) }
 }
 
-/// The value of a decimal digit of any script.
+/// The value of a decimal digit of any script, from 0 to 9; `None` for other characters.
 pub fn digit_value(c: char) -> Option<u32> {
     if !is_digit(c) {
         return None;
     }
-    // Unicode lays decimal digits out in runs that start with a zero and hold whole sets of ten.
+    // Unicode arranges decimal digits in runs of whole sets of ten that start with a zero.
     let mut start = u32::from(c);
     while start.checked_sub(1).and_then(char::from_u32).is_some_and(is_digit) {
         start -= 1;
@@ -62,32 +63,32 @@ pub fn digit_value(c: char) -> Option<u32> {
     Some((u32::from(c) - start) % 10)
 }
 
-/// Without white space at either end.
+/// Removes white space at both ends (Python's `str.strip`).
 pub fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
-/// The parts between runs of white space; none is empty.
+/// Splits at runs of white space (Python's `str.split`); no part is empty.
 pub fn split(text: &str) -> Vec<&str> {
     text.split(is_space).filter(|part| !part.is_empty()).collect()
 }
 
-/// Lower-cased by the full Unicode rules.
+/// Converts to lower case by the full Unicode rules (Python's `str.lower`).
 pub fn lower(text: &str) -> String {
     text.to_lowercase()
 }
 
-/// How many code points the upper-cased text has (`ß` counts as two).
+/// The number of code points after conversion to upper case (`ß` becomes two).
 pub fn upper_len(text: &str) -> usize {
     text.chars().flat_map(char::to_uppercase).count()
 }
 
-/// Without the 32 ASCII punctuation marks.
+/// Removes the 32 ASCII punctuation marks (Python's `string.punctuation`).
 pub fn delete_ascii_punctuation(text: &str) -> String {
     text.chars().filter(|c| !c.is_ascii_punctuation()).collect()
 }
 
-/// The capital letter of that number, from 0 for `A`.
+/// The capital letter with the given 0-based index; `None` above 25.
 pub fn capital(index: usize) -> Option<char> {
     u8::try_from(index).ok().filter(|index| *index < 26).map(|index| char::from(b'A' + index))
 }

@@ -1,5 +1,5 @@
-//! GIF files: canvas, number of frames and their delays from the blocks; the pictures by the image
-//! library.
+//! GIF files: reads canvas size, frame count and delays from the blocks; the frames themselves are
+//! decoded by the `image` crate.
 
 use std::io::{BufRead, ErrorKind};
 
@@ -15,10 +15,10 @@ const EXTENSION: u8 = 0x21;
 const GRAPHIC_CONTROL: u8 = 0xf9;
 const IMAGE: u8 = 0x2c;
 const TRAILER: u8 = 0x3b;
-/// Milliseconds in the unit of delays.
+/// The unit of GIF delays, in milliseconds.
 const CENTISECOND: u32 = 10;
 
-/// Walks over the blocks from the start of the file.
+/// Reads the block structure from the start of the file, without decoding pixels.
 pub(super) fn outline(file: &mut impl BufRead, limits: &Limits) -> Result<Outline, Problem> {
     let [.., w0, w1, h0, h1, packed, _, _] = take::<13>(file)?;
     let side = |low, high| u32::from(u16::from_le_bytes([low, high]));
@@ -29,7 +29,7 @@ pub(super) fn outline(file: &mut impl BufRead, limits: &Limits) -> Result<Outlin
     let mut delay = 0;
     loop {
         match next_block(file)? {
-            // Some writers leave the trailer out; a frame cut short is noticed when it is decoded.
+            // Some writers omit the trailer; a truncated frame is detected when it is decoded.
             None | Some(TRAILER) => return Ok(outline),
             Some(EXTENSION) => {
                 let [label] = take(file)?;
@@ -57,7 +57,7 @@ pub(super) fn outline(file: &mut impl BufRead, limits: &Limits) -> Result<Outlin
     }
 }
 
-/// A file being played.
+/// Decodes the frames of a GIF file one after the other.
 pub(super) struct Player {
     frames: Frames<'static>,
     shown: RgbaImage,
@@ -71,7 +71,7 @@ impl Player {
 
 impl Pictures for Player {
     fn advance(&mut self, time: f64) -> Result<(), Problem> {
-        // One canvas fewer while the next is made.
+        // The old canvas is freed first, so that there is one fewer while the next is made.
         self.shown = RgbaImage::default();
         self.shown = match self.frames.next() {
             Some(Ok(frame)) => frame.into_buffer(),
@@ -107,19 +107,19 @@ fn take<const N: usize>(file: &mut impl BufRead) -> Result<[u8; N], Problem> {
     Ok(bytes)
 }
 
-/// The kind of the next block; `None` at the end of the file.
+/// The type byte of the next block; `None` at the end of the file.
 fn next_block(file: &mut impl BufRead) -> Result<Option<u8>, Problem> {
     let byte = file.fill_buf()?.first().copied();
     file.consume(usize::from(byte.is_some()));
     Ok(byte)
 }
 
-/// Skips the colour table that a packed field announces.
+/// Skips the colour table, if the packed field says that there is one.
 fn skip_colours(file: &mut impl BufRead, packed: u8) -> Result<(), Problem> {
     if packed & 0x80 != 0 { skip(file, 3 << ((packed & 7) + 1)) } else { Ok(()) }
 }
 
-/// Skips data blocks up to the empty one that ends them.
+/// Skips data sub-blocks up to the empty one that ends them.
 fn skip_data(file: &mut impl BufRead) -> Result<(), Problem> {
     loop {
         let [length] = take(file)?;

@@ -1,7 +1,7 @@
-//! Animated GIF and WebP files.
+//! Reader for animated GIF and WebP files.
 //!
-//! A first pass over the blocks of the file counts frames and adds up their delays without
-//! decoding a pixel; a second one decodes as far as the last frame wanted and keeps the wanted ones.
+//! A first pass over the file's blocks counts frames and adds up their delays without decoding any
+//! pixel; a second pass decodes up to the last wanted frame and keeps the wanted ones.
 
 mod gif;
 mod webp;
@@ -21,25 +21,25 @@ use crate::sampling::sample_indices;
 use crate::source::Source;
 use crate::video::{Job, Progress, Video, VideoKind};
 
-/// Delays below this many milliseconds are not meant: GIF files often say 0 or 10.
+/// Delays below this many milliseconds are treated as unset; GIF files often state 0 or 10.
 const SHORTEST_DELAY: u32 = 20;
-/// What browsers show such frames for, in milliseconds.
+/// The delay in milliseconds that browsers use instead.
 const USUAL_DELAY: u32 = 100;
-/// Canvases the decoders hold at most at a time: what remains, what comes, and both combined.
+/// The most canvases that a decoder holds at a time, used to limit its memory.
 const CANVASES: u64 = 4;
-/// Bytes per pixel of a decoder's canvas.
+/// Bytes per pixel of a decoder's canvas (RGBA).
 const CANVAS_BYTES: u64 = 4;
 
-/// What a file says about itself before a pixel is decoded.
+/// The structure of a file, read before any pixel is decoded.
 #[derive(Debug, PartialEq, Eq)]
 struct Outline {
     canvas: Size,
-    /// How long each frame is shown, in milliseconds.
+    /// The display time of each frame in milliseconds, as stated in the file.
     delays: Vec<u32>,
 }
 
 impl Outline {
-    /// When each frame is first shown, and how many there are per second.
+    /// The time at which each frame is first shown, in seconds, and the average frame rate.
     fn clock(&self) -> (Vec<f64>, f64) {
         let mut elapsed = 0.0;
         let mut starts = Vec::with_capacity(self.delays.len());
@@ -50,7 +50,7 @@ impl Outline {
         (starts, self.delays.len() as f64 / (elapsed / 1000.0))
     }
 
-    /// Adds a frame, within the limit.
+    /// Adds a frame's delay; an error if there are more than `most_frames`.
     fn push(&mut self, delay: u32, most_frames: u64) -> Result<(), Problem> {
         at_most("frames", self.delays.len() as u64 + 1, most_frames)?;
         self.delays.push(delay);
@@ -58,19 +58,19 @@ impl Outline {
     }
 }
 
-/// What is shown of an animation, one frame after the other.
+/// A decoder that shows the frames of an animation one after the other.
 trait Pictures {
-    /// Goes on to the next frame; `time` is when it is shown, for errors.
+    /// Decodes the next frame; `time` is when it is shown, for error messages.
     fn advance(&mut self, time: f64) -> Result<(), Problem>;
-    /// The size of what is shown.
+    /// The size of the current picture.
     fn size(&self) -> Size;
-    /// What is shown.
+    /// The pixels of the current picture, four bytes each.
     fn rgba(&self) -> &[u8];
-    /// Whether the alpha of what is shown means anything.
+    /// Whether the alpha channel of the current picture is meaningful.
     fn has_alpha(&self) -> bool;
 }
 
-/// Reads a GIF file.
+/// Reads the wanted frames of a GIF file.
 pub(crate) fn gif(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
     let mut file = BufReader::new(source.into_file()?);
     let outline = gif::outline(&mut file, job.budget.limits())?;
@@ -85,7 +85,7 @@ pub(crate) fn gif(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
     })
 }
 
-/// Reads a WebP file, animated or not.
+/// Reads the wanted frames of a WebP file; a still image is one frame.
 pub(crate) fn webp(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> {
     let length = source.len();
     let mut file = BufReader::new(source.into_file()?);
@@ -96,7 +96,7 @@ pub(crate) fn webp(source: Source, job: &mut Job<'_>) -> Result<Video, Problem> 
     film.read(file, job, |file| Ok(webp::Player::new(file, survey.layout)))
 }
 
-/// A WebP file without animation is a video of one frame.
+/// Reads a WebP file without animation as a video of one frame.
 fn still_webp(mut file: BufReader<File>, length: u64, job: &mut Job<'_>) -> Result<Video, Problem> {
     let limits = job.options.limits;
     let encoded_bytes = limits.file_bytes.min(Limits::default().encoded_bytes);
@@ -113,7 +113,7 @@ fn still_webp(mut file: BufReader<File>, length: u64, job: &mut Job<'_>) -> Resu
     Ok(Video { kind: VideoKind::WebP, frames, indices, times, source_frames: 1, fps: 1.0 })
 }
 
-/// An animated file whose outline is known.
+/// An animated file whose structure has been read.
 struct Film {
     kind: VideoKind,
     format: &'static str,
@@ -167,7 +167,7 @@ fn picture(time: f64, reason: &str) -> Problem {
     Problem::Picture { time, reason: plain(reason) }
 }
 
-/// RGBA without its alpha channel.
+/// Converts RGBA to RGB, dropping the alpha channel or blending over a background.
 fn flat(rgba: &[u8], alpha: AlphaMode) -> Vec<u8> {
     let mut out = Vec::with_capacity(rgba.len() / 4 * 3);
     for pixel in rgba.chunks_exact(4) {
@@ -181,7 +181,7 @@ fn flat(rgba: &[u8], alpha: AlphaMode) -> Vec<u8> {
     out
 }
 
-/// `colour` over `ground`, rounded to nearest, as still images are flattened.
+/// Blends `colour` over `ground`, rounded to nearest, as for still images.
 fn over(colour: u8, ground: u8, alpha: u8) -> u8 {
     let (colour, ground, alpha) = (u32::from(colour), u32::from(ground), u32::from(alpha));
     ((colour * alpha + ground * (255 - alpha) + 127) / 255) as u8

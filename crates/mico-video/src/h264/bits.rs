@@ -1,8 +1,8 @@
-//! Bits of a parameter set, read and written.
+//! Bit-level reader and writer for H.264 parameter sets.
 
 use std::ops::Range;
 
-/// Reads bits from the most significant on; `None` where the data ends.
+/// Reads bits, most significant first; every method returns `None` at the end of the data.
 #[derive(Debug)]
 pub(super) struct Bits {
     bytes: Vec<u8>,
@@ -10,7 +10,7 @@ pub(super) struct Bits {
 }
 
 impl Bits {
-    /// From the payload of a unit: the bytes that keep start codes out are dropped.
+    /// Starts at the payload of a NAL unit, with emulation prevention bytes removed.
     pub(super) fn new(payload: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(payload.len());
         let mut zeros = 0;
@@ -25,7 +25,7 @@ impl Bits {
         Self { bytes, at: 0 }
     }
 
-    /// Bits read so far.
+    /// The number of bits read so far.
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -41,7 +41,7 @@ impl Bits {
         Some(bit)
     }
 
-    /// A number of `count` bits, at most 32.
+    /// An unsigned number of `count` bits, at most 32.
     pub(super) fn number(&mut self, count: u32) -> Option<u32> {
         let mut value = 0;
         for _ in 0..count {
@@ -50,7 +50,7 @@ impl Bits {
         Some(value)
     }
 
-    /// An unsigned number in Exp-Golomb code.
+    /// An unsigned number in Exp-Golomb code (`ue(v)` in the standard).
     pub(super) fn unsigned(&mut self) -> Option<u32> {
         let mut zeros = 0;
         while !self.flag()? {
@@ -63,14 +63,14 @@ impl Bits {
         u32::try_from((1u64 << zeros) - 1 + rest).ok()
     }
 
-    /// A signed number in Exp-Golomb code.
+    /// A signed number in Exp-Golomb code (`se(v)` in the standard).
     pub(super) fn signed(&mut self) -> Option<i64> {
         let code = i64::from(self.unsigned()?);
         Some(if code % 2 == 1 { (code + 1) / 2 } else { -(code / 2) })
     }
 }
 
-/// Writes bits from the most significant on.
+/// Writes bits, most significant first.
 #[derive(Debug, Default)]
 pub(super) struct BitWriter(Vec<bool>);
 
@@ -80,26 +80,26 @@ impl BitWriter {
         self
     }
 
-    /// A number of `count` bits.
+    /// Writes an unsigned number of `count` bits.
     pub(super) fn number(mut self, value: u64, count: u32) -> Self {
         self.0.extend((0..count).rev().map(|bit| value >> bit & 1 == 1));
         self
     }
 
-    /// An unsigned number in Exp-Golomb code.
+    /// Writes an unsigned number in Exp-Golomb code.
     pub(super) fn unsigned(self, value: u32) -> Self {
         let code = u64::from(value) + 1;
         let length = u64::BITS - code.leading_zeros();
         self.number(code, 2 * length - 1)
     }
 
-    /// Bits that were read before.
+    /// Copies a range of bits from a reader.
     pub(super) fn copy(mut self, bits: &Bits, range: Range<usize>) -> Self {
         self.0.extend(range.filter_map(|at| bits.bit(at)));
         self
     }
 
-    /// A unit of these bits with its end mark, behind the given header.
+    /// The bits as a NAL unit with the given header byte and a stop bit at the end.
     pub(super) fn into_unit(self, header: u8) -> Vec<u8> {
         let bits = self.flag(true).0;
         let mut unit = vec![header];
@@ -107,7 +107,7 @@ impl BitWriter {
             let byte = (0..8).fold(0, |byte, at| {
                 byte << 1 | u8::from(eight.get(at).copied().unwrap_or_default())
             });
-            // Keeps start codes out.
+            // Inserts an emulation prevention byte, so that no start code appears in the payload.
             if unit.ends_with(&[0, 0]) && byte <= 3 {
                 unit.push(3);
             }

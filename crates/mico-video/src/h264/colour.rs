@@ -1,19 +1,19 @@
-//! From Y, U and V to RGB, in libswscale's arithmetic.
+//! Converts YUV 4:2:0 to RGB with libswscale's arithmetic.
 //!
-//! A colour is a weighted sum of the three components. libswscale (its x86 code, which is what made
-//! the frames of published results) rounds every weight to 13 bits and every *product* down, so that
-//! colours come out about one level darker than rounding the sum would give. It repeats chroma over
-//! the four pixels it stands for. The same is done here, so frames are equal to FFmpeg's, byte for
-//! byte.
+//! A colour is a weighted sum of the three components. libswscale (its x86 code, with which the
+//! frames of published results were made) rounds every weight to 13 bits and every *product* down,
+//! so that colours are about one level darker than with rounding of the sum. It repeats each chroma
+//! value over the four pixels that share it. The same is done here, so frames equal FFmpeg's byte
+//! for byte.
 
 use mico_vision::{RgbImage, Size, SizeError};
 
-/// How the numbers of a stream mean colours.
+/// The colour encoding of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Colour {
-    /// Components run from 0 to 255 instead of from 16 to 235 (240).
+    /// Whether components run from 0 to 255 (full range) instead of 16 to 235 (240 for chroma).
     pub(super) full_range: bool,
-    /// The standard's number for the matrix.
+    /// The H.264 standard's code for the colour matrix (`matrix_coefficients`).
     pub(super) matrix: u32,
 }
 
@@ -23,23 +23,23 @@ impl Default for Colour {
     }
 }
 
-/// The three planes of a picture; chroma has half the width and height.
+/// The Y, U and V planes of a picture; chroma has half the width and height.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Planes<'a> {
     pub(super) y: &'a [u8],
     pub(super) u: &'a [u8],
     pub(super) v: &'a [u8],
-    /// Bytes from one row of Y to the next.
+    /// The number of bytes from one row of Y to the next.
     pub(super) luma_stride: usize,
-    /// Bytes from one row of U or V to the next.
+    /// The number of bytes from one row of U or V to the next.
     pub(super) chroma_stride: usize,
 }
 
-/// Pixels to leave out on the left and at the top, both even.
+/// The number of pixels cropped on the left and at the top, both even.
 pub(super) type Corner = (usize, usize);
 
 impl Planes<'_> {
-    /// `width` pixels of each plane from (x, y) on; `None` if a plane is too short.
+    /// A row of `width` pixels in each plane, starting at (x, y); `None` if a plane is too short.
     fn row(&self, (x, y): Corner, width: usize) -> Option<[&[u8]; 3]> {
         let half = width.div_ceil(2);
         let chroma = y / 2 * self.chroma_stride + x / 2;
@@ -51,7 +51,7 @@ impl Planes<'_> {
     }
 }
 
-/// Weights with 13 bits after the point.
+/// Conversion weights as fixed-point numbers with 13 fractional bits.
 #[derive(Debug, PartialEq, Eq)]
 struct Weights {
     luma: i32,
@@ -63,11 +63,11 @@ struct Weights {
 }
 
 impl Colour {
-    /// What the standard calls a matrix that is not told.
+    /// The standard's code for a matrix that is not specified.
     pub(super) const UNSPECIFIED: u32 = 2;
 
-    /// The share of red and of blue in luma. BT.601 if the stream does not say, whatever its size,
-    /// as libswscale has it.
+    /// The weights of red and blue in luma. If the stream does not specify a matrix, BT.601 is used
+    /// for any picture size, as in libswscale.
     fn luma_shares(self) -> (f64, f64) {
         match self.matrix {
             1 => (0.2126, 0.0722),
@@ -79,13 +79,13 @@ impl Colour {
     }
 
     fn weights(self) -> Weights {
-        /// Weights are first written with 16 bits after the point, for limited range.
+        /// Weights are first computed with 16 fractional bits, for limited range.
         const POINT: f64 = 65536.0;
         let (red, blue) = self.luma_shares();
         let green = 1.0 - red - blue;
         let weight = |number: f64| {
             let fixed = (number * 255.0 / 224.0 * POINT).round() as i32;
-            // Full range takes the stretching back, rounding down.
+            // Full range undoes the stretching, rounding down.
             if self.full_range { fixed * 224 / 255 } else { fixed }
         };
         let shorten = |fixed: i32| (fixed + 4) >> 3;
@@ -101,7 +101,7 @@ impl Colour {
     }
 }
 
-/// The picture from `corner` on as RGB; `None` if the planes are smaller than `size` says.
+/// Converts the picture from `corner` on to RGB; `None` if the planes are too small for `size`.
 pub(super) fn to_rgb(
     planes: &Planes<'_>,
     corner: Corner,

@@ -1,15 +1,15 @@
-//! The decoder configuration of a track (`avcC`).
+//! The decoder configuration of an H.264 track (the `avcC` box).
 
 use crate::error::Problem;
 
-/// What a decoder needs before the first picture.
+/// The parameters that a decoder needs before the first picture.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct AvcConfig {
-    /// Bytes of the length in front of every unit: 1, 2 or 4.
+    /// The length in bytes of the size field before every NAL unit: 1, 2 or 4.
     pub(crate) length_bytes: usize,
-    /// Sequence parameter sets.
+    /// The sequence parameter sets (SPS), each a whole NAL unit.
     pub(crate) sequence_sets: Vec<Vec<u8>>,
-    /// Picture parameter sets.
+    /// The picture parameter sets (PPS), each a whole NAL unit.
     pub(crate) picture_sets: Vec<Vec<u8>>,
 }
 

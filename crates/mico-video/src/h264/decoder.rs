@@ -1,4 +1,4 @@
-//! OpenH264, or nothing in its place: the one module that depends on the feature `h264`.
+//! The OpenH264 decoder, or a stub without it: the only module that depends on the feature `h264`.
 
 #[cfg(not(feature = "h264"))]
 pub(super) use absent::Decoder;
@@ -14,7 +14,7 @@ mod open {
     use crate::error::{Problem, plain};
     use crate::h264::colour::Planes;
 
-    /// OpenH264, told to hand out every picture at once.
+    /// The OpenH264 decoder, configured to return every picture without delay.
     pub(in crate::h264) struct Decoder(openh264::decoder::Decoder);
 
     impl Decoder {
@@ -25,7 +25,7 @@ mod open {
                 .map_err(|error| Problem::Io(plain(&format!("no H.264 decoder: {error}"))))
         }
 
-        /// The picture in a stream of units, or what the decoder says is wrong with it.
+        /// Decodes a byte stream of NAL units; the error is the decoder's explanation.
         pub(in crate::h264) fn decode(
             &mut self,
             stream: &[u8],
@@ -35,7 +35,7 @@ mod open {
         }
     }
 
-    /// A decoded picture in the decoder's memory.
+    /// A decoded picture in the decoder's own memory.
     pub(in crate::h264) struct Picture<'a>(DecodedYUV<'a>);
 
     impl Picture<'_> {
@@ -50,7 +50,7 @@ mod open {
         }
     }
 
-    /// What the decoder's bits mean.
+    /// Translates the decoder's error flags to text.
     fn explain(error: &openh264::Error) -> String {
         const MEANINGS: [(i64, &str); 5] = [
             (0x4000, "the decoder is out of memory"),
@@ -70,7 +70,7 @@ mod absent {
     use crate::error::Problem;
     use crate::h264::colour::Planes;
 
-    /// There is none: tracks are refused before one is asked for.
+    /// A decoder that cannot be created; H.264 tracks are rejected before one is needed.
     pub(in crate::h264) enum Decoder {}
 
     impl Decoder {

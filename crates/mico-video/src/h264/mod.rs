@@ -1,11 +1,11 @@
-//! H.264 pictures, one at a time.
+//! Decodes H.264 pictures one at a time.
 //!
-//! OpenH264 can put pictures into the order they are shown, but then does not say which is which.
-//! Here it is made to hand out every picture as soon as it is decoded (see [`sps`]), so that the
-//! picture that comes out is the one whose data went in; the file's own times give the order.
+//! OpenH264 can reorder pictures for display, but then does not tell which is which. It is
+//! therefore made to return every picture as soon as it is decoded (see [`sps`]), so that the
+//! output belongs to the data just given; display order comes from the times in the file.
 //!
-//! Only [`decoder`] knows the feature `h264`: without it, no decoder can be made, and all else is as it
-//! is with it.
+//! Only [`decoder`] depends on the feature `h264`; without it no decoder can be created, and
+//! everything else is unchanged.
 
 mod bits;
 mod colour;

@@ -1,4 +1,4 @@
-//! The pictures of a track, one sample at a time.
+//! Decodes the pictures of a track, one sample at a time.
 
 use mico_vision::{RgbImage, Size};
 
@@ -10,52 +10,52 @@ use super::units::{PARTITIONS, PICTURE_SET, SEQUENCE_SET, Unit};
 use crate::budget::Budget;
 use crate::error::Problem;
 
-/// Most bytes of one picture that OpenH264 takes.
+/// The most bytes of one picture that OpenH264 accepts.
 const MAX_PICTURE_BYTES: usize = 7_077_888;
-/// Most bytes of parameter sets in front of a picture; real ones have a few dozen.
+/// The most bytes of parameter sets accepted before a picture; real ones have a few dozen.
 const MAX_PARAMETER_BYTES: usize = 64 << 10;
-/// What separates units in the stream the decoder reads.
+/// The start code that separates NAL units in the decoder's input.
 const START_CODE: [u8; 4] = [0, 0, 0, 1];
 
-/// What came of one sample.
+/// The result of decoding one sample.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// The picture.
+    /// The picture, converted to RGB and cropped.
     Frame(RgbImage),
-    /// No picture was wanted, or there was none.
+    /// No picture, because none was wanted or the sample has none.
     Nothing,
-    /// The data is damaged.
+    /// The sample could not be decoded, for the given reason.
     Failed(String),
 }
 
-/// A decoder that takes samples in decoding order.
+/// A decoder that is given samples in decoding order.
 pub(crate) struct PictureDecoder {
     decoder: Decoder,
-    /// The sequence parameter set in force.
+    /// The active sequence parameter set; `None` before the first one.
     sps: Option<Sps>,
-    /// Parameter sets the decoder has not seen yet.
+    /// Parameter sets that have not been passed to the decoder yet.
     pending: Vec<u8>,
 }
 
 impl PictureDecoder {
-    /// A decoder for a track, its configuration checked.
+    /// Creates a decoder for a track and checks the track's configuration.
     pub(crate) fn new(config: &AvcConfig, budget: &Budget) -> Result<Self, Problem> {
         let mut new = Self { decoder: Decoder::new()?, sps: None, pending: Vec::new() };
         new.restart(config, budget)?;
         Ok(new)
     }
 
-    /// Size of the coded pictures, once known.
+    /// The size of the coded pictures; `None` until a parameter set has been read.
     pub(crate) fn size(&self) -> Option<Size> {
         self.sps.as_ref().map(|sps| sps.geometry.coded)
     }
 
-    /// Makes the next sample start from nothing but the track's configuration.
+    /// Resets to the track's configuration, so that decoding can start at another sample.
     pub(crate) fn restart(&mut self, config: &AvcConfig, budget: &Budget) -> Result<(), Problem> {
         self.sps = None;
         self.pending.clear();
         for set in config.sequence_sets.iter().chain(&config.picture_sets) {
-            // A set without content, or with a second one hidden in it, is damage.
+            // A set without content, or with a second one hidden inside it, is an error.
             let unit = Unit::new(set).ok().flatten();
             let unit = unit.filter(|unit| matches!(unit.kind, SEQUENCE_SET | PICTURE_SET));
             let unit = unit.ok_or_else(|| Problem::mp4("avcC: a parameter set is none"))?;
@@ -64,7 +64,7 @@ impl PictureDecoder {
         Ok(())
     }
 
-    /// Decodes one sample. Unless `wanted`, the picture is only decoded if others refer to it.
+    /// Decodes one sample. Unless it is `wanted`, its picture is decoded only if others refer to it.
     pub(crate) fn decode(
         &mut self,
         units: &[Unit<'_>],
@@ -108,7 +108,8 @@ impl PictureDecoder {
     ) -> Result<Outcome, Problem> {
         let picture = match self.decoder.decode(stream) {
             Ok(Some(picture)) => picture,
-            // Every picture comes out at once, so this one is lost, and what refers to it too.
+            // Pictures are returned without delay, so this one is lost, and with it those that
+            // refer to it.
             Ok(None) => return Ok(Outcome::Failed("no picture came out".into())),
             Err(reason) => return Ok(Outcome::Failed(reason)),
         };
@@ -129,8 +130,8 @@ impl PictureDecoder {
         })
     }
 
-    /// Takes a parameter set for the pictures that follow. Of a sequence parameter set, the decoder
-    /// gets what was understood here.
+    /// Accepts a parameter set for the following pictures. A sequence parameter set is passed on as
+    /// rewritten from its parsed values.
     fn admit(&mut self, unit: &Unit<'_>, budget: &Budget) -> Result<(), Problem> {
         if unit.kind == SEQUENCE_SET {
             let sps = Sps::read(unit.bytes)?;
@@ -151,8 +152,8 @@ impl PictureDecoder {
         Ok(())
     }
 
-    /// Which of several sets a picture follows is said in its own data, which is not read here; so
-    /// all must say the same.
+    /// Checks that all sequence parameter sets agree, since the pictures' own data, which states
+    /// which set applies, is not parsed here.
     fn check_alone(&self, sps: &Sps) -> Result<(), Problem> {
         let differs = |other: &Sps| {
             other.id != sps.id && (other.geometry, other.colour) != (sps.geometry, sps.colour)

@@ -1,13 +1,13 @@
-//! Sequence parameter sets: what they say about size, format and colours.
+//! Parses sequence parameter sets (SPS): picture size, format and colours.
 //!
-//! The decoder never sees a file's own set. It gets one written here from what was checked, which
+//! The decoder never sees a file's own set. It gets one written from the checked values, which
 //! differs in two ways:
 //!
-//! - No cropping. The decoder trusts these numbers too much (they can be negative), so pictures are
-//!   cut here.
+//! - It has no cropping. The decoder trusts these numbers too much (they can be negative), so
+//!   pictures are cropped here.
 //! - The profile is Scalable Baseline, which has the same syntax as High. The decoder looks at the
-//!   profile for one decision that matters: pictures of the Baseline profiles it hands out at once,
-//!   others it holds back to sort them, and then does not say which is which.
+//!   profile for one decision that matters: pictures of the Baseline profiles are returned at
+//!   once, others are held back for reordering, and it is then not known which is which.
 
 use mico_vision::Size;
 
@@ -17,54 +17,54 @@ use super::units::SEQUENCE_SET;
 use crate::budget::at_most;
 use crate::error::Problem;
 
-/// Pixels along a macroblock.
+/// The width and height of a macroblock in pixels.
 const MACROBLOCK: u32 = 16;
-/// Most macroblocks of a picture that the decoder takes: level 5.2.
+/// The most macroblocks per picture that the decoder accepts: level 5.2.
 const MAX_BLOCKS: u64 = 36_864;
-/// Most macroblocks along a side that the decoder takes.
+/// The most macroblocks along one side that the decoder accepts.
 const MAX_SIDE_BLOCKS: u64 = 543;
-/// Most reference pictures the standard allows.
+/// The most reference pictures that the standard allows.
 const MAX_REFERENCES: u32 = 16;
-/// Profiles whose sets say more about the format.
+/// The profiles whose sets include chroma format and bit depth.
 const HIGH_PROFILES: [u32; 13] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135];
-/// The aspect ratio that is spelled out.
+/// The aspect ratio code that is followed by an explicit ratio.
 const EXTENDED_RATIO: u32 = 255;
-/// Profile and level the decoder is told.
+/// The profile and level written for the decoder; see the module documentation.
 const SCALABLE_BASELINE: u64 = 83;
 const LEVEL_5_2: u64 = 52;
-/// Header of the unit the decoder gets.
+/// The header byte of the NAL unit written for the decoder.
 const HEADER: u8 = 0x60 | SEQUENCE_SET;
 
-/// What a sequence parameter set says.
+/// The values of a sequence parameter set that matter here.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Sps {
     pub(super) id: u32,
     pub(super) geometry: Geometry,
     pub(super) colour: Colour,
-    /// The unit for the decoder.
+    /// The rewritten NAL unit for the decoder.
     pub(super) unit: Vec<u8>,
 }
 
-/// The part of a coded picture that is shown.
+/// The size of a coded picture and the part of it that is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Geometry {
-    /// Size of the coded picture.
+    /// The size of the coded picture, a multiple of 16 pixels.
     pub(super) coded: Size,
-    /// Pixels left out on the left and at the top.
+    /// The number of pixels cropped on the left and at the top.
     pub(super) left: u32,
     pub(super) top: u32,
-    /// Size of what is shown.
+    /// The size of the visible part.
     pub(super) shown: Size,
 }
 
 impl Sps {
-    /// Reads a whole unit, the header byte first.
+    /// Parses a whole NAL unit, including its header byte.
     pub(super) fn read(unit: &[u8]) -> Result<Self, Problem> {
         let mut bits = Bits::new(unit.get(1..).unwrap_or_default());
         Self::parse(&mut bits).unwrap_or_else(|| Err(damaged("it ends too early")))
     }
 
-    /// `None` where the data ends.
+    /// Parses the payload; `None` if the data ends early.
     fn parse(bits: &mut Bits) -> Option<Result<Self, Problem>> {
         let profile = bits.number(8)?;
         let _constraints_and_level = bits.number(16)?;
@@ -77,7 +77,7 @@ impl Sps {
                 return Some(Err(problem));
             }
         } else {
-            // 4:2:0, 8 bits, no bypass, no scaling matrices: what other profiles imply.
+            // 4:2:0, 8 bits, no bypass and no scaling matrices, which the other profiles imply.
             writer = writer.unsigned(1).unsigned(0).unsigned(0).number(0, 2);
         }
         counters(bits)?;
@@ -91,7 +91,7 @@ impl Sps {
             return Some(Err(damaged("cropping leaves nothing")));
         };
         let colour = colour(bits)?;
-        // Neither cropping nor anything about display.
+        // Without cropping and without display information (VUI).
         let unit = writer.flag(false).flag(false).into_unit(HEADER);
         Some(Ok(Self { id, geometry, colour, unit }))
     }
@@ -105,7 +105,7 @@ fn unsupported(what: String, accepted: &'static str) -> Problem {
     Problem::Unsupported { what, accepted }
 }
 
-/// Chroma format and bit depth; `None` where the data ends.
+/// Checks chroma format and bit depth; `None` if the data ends early.
 fn format(bits: &mut Bits) -> Option<Result<(), Problem>> {
     let chroma = bits.unsigned()?;
     if chroma != 1 {
@@ -146,7 +146,7 @@ fn skip_scaling_list(bits: &mut Bits, count: usize) -> Option<()> {
     Some(())
 }
 
-/// Frame numbers and picture order.
+/// Skips the fields on frame numbers and picture order.
 fn counters(bits: &mut Bits) -> Option<()> {
     let _frame_number_bits = bits.unsigned()?;
     match bits.unsigned()? {
@@ -156,7 +156,7 @@ fn counters(bits: &mut Bits) -> Option<()> {
         1 => {
             let _always_zero = bits.flag()?;
             let _offsets = [bits.signed()?, bits.signed()?];
-            // Every turn takes a bit, so a false count ends with the data.
+            // Each iteration consumes a bit, so a false count ends with the data.
             for _ in 0..bits.unsigned()? {
                 bits.signed()?;
             }
@@ -166,7 +166,7 @@ fn counters(bits: &mut Bits) -> Option<()> {
     Some(())
 }
 
-/// Reference pictures and size in macroblocks; `None` where the data ends.
+/// The number of reference pictures and the size in macroblocks; `None` if the data ends early.
 fn size(bits: &mut Bits) -> Option<Result<[u32; 2], Problem>> {
     let references = bits.unsigned()?;
     let _gaps_allowed = bits.flag()?;
@@ -179,7 +179,7 @@ fn size(bits: &mut Bits) -> Option<Result<[u32; 2], Problem>> {
     Some(check_size(references, sides))
 }
 
-/// Takes the sides less one, as they are written.
+/// Checks the size; `sides` are given minus one, as they are coded.
 fn check_size(references: u32, sides: [u32; 2]) -> Result<[u32; 2], Problem> {
     if references > MAX_REFERENCES {
         return Err(damaged(&format!("{references} reference pictures")));
@@ -191,7 +191,7 @@ fn check_size(references: u32, sides: [u32; 2]) -> Result<[u32; 2], Problem> {
     Ok(sides.map(|side| side + 1))
 }
 
-/// Offsets from the left, right, top and bottom, in chroma pixels.
+/// The cropping offsets from the left, right, top and bottom, in chroma pixels.
 fn cropping(bits: &mut Bits) -> Option<[u32; 4]> {
     let mut crop = [0; 4];
     if bits.flag()? {
@@ -203,7 +203,7 @@ fn cropping(bits: &mut Bits) -> Option<[u32; 4]> {
 }
 
 impl Geometry {
-    /// `None` if cropping leaves nothing.
+    /// `None` if cropping leaves no pixel.
     fn new([columns, rows]: [u32; 2], crop: [u32; 4]) -> Option<Self> {
         let coded = Size::new(columns * MACROBLOCK, rows * MACROBLOCK);
         let [left, right, top, bottom] = crop.map(|offset| offset.checked_mul(2));
@@ -217,7 +217,7 @@ impl Geometry {
     }
 }
 
-/// Range and matrix of the colours.
+/// The range and matrix of the colours, from the display information (VUI) if there is any.
 fn colour(bits: &mut Bits) -> Option<Colour> {
     if !bits.flag()? {
         return Some(Colour::default());

@@ -1,27 +1,27 @@
-//! The units (NAL units) of a sample.
+//! Splits a sample into its NAL units.
 
-/// Kinds of units that matter here.
+/// The NAL unit types that are decoded (`nal_unit_type` in the standard).
 pub(super) const SLICE: u8 = 1;
 pub(super) const INSTANT_REFRESH: u8 = 5;
 pub(super) const SEQUENCE_SET: u8 = 7;
 pub(super) const PICTURE_SET: u8 = 8;
-/// Slices split by importance, of the Extended profile.
+/// Types of slice data partitions, which only the Extended profile has.
 pub(super) const PARTITIONS: [u8; 3] = [2, 3, 4];
 
-/// One unit.
+/// One NAL unit (network abstraction layer unit), the packet of an H.264 stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unit<'a> {
-    /// What it is.
+    /// The type (`nal_unit_type`), such as [`SLICE`].
     pub(super) kind: u8,
-    /// Whether other pictures may refer to it.
+    /// Whether other pictures may refer to this one.
     pub(super) is_reference: bool,
-    /// All of it, the header byte first.
+    /// The whole unit, including its header byte.
     pub(super) bytes: &'a [u8],
 }
 
 impl<'a> Unit<'a> {
-    /// Checks a unit. Zeros after its end are dropped; a start code inside would make a decoder see
-    /// two units where we checked one.
+    /// Checks a unit; `None` if it is empty. Trailing zeros are dropped, and a start code inside is
+    /// an error, since a decoder would see two units where one was checked.
     pub(super) fn new(bytes: &'a [u8]) -> Result<Option<Self>, String> {
         let length = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
         let bytes = &bytes[..length];
@@ -37,7 +37,7 @@ impl<'a> Unit<'a> {
     }
 }
 
-/// Splits a sample into its units, each preceded by its length.
+/// Splits a sample into its NAL units, each of which is preceded by its length.
 pub(crate) fn units(sample: &[u8], length_bytes: usize) -> Result<Vec<Unit<'_>>, String> {
     let mut units = Vec::new();
     let mut rest = sample;
@@ -56,7 +56,7 @@ pub(crate) fn units(sample: &[u8], length_bytes: usize) -> Result<Vec<Unit<'_>>,
     Err(format!("{} bytes too many after its last unit", rest.len()))
 }
 
-/// Whether nothing after this picture can refer to anything before it.
+/// Whether the picture is an IDR picture, so that no later picture refers to an earlier one.
 pub(crate) fn has_instant_refresh(units: &[Unit<'_>]) -> bool {
     units.iter().any(|unit| unit.kind == INSTANT_REFRESH)
 }

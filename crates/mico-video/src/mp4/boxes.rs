@@ -1,19 +1,19 @@
-//! Boxes of the ISO base media format and the numbers in them, from bytes of unknown origin.
+//! Parses boxes of the ISO base media file format (MP4), with every length checked.
 
 use crate::error::Problem;
 
-/// Bytes of a box's size and name.
+/// The length of a box header: its size and name.
 pub(super) const HEADER: usize = 8;
 
-/// A four-letter name.
+/// The four-character code that names a box.
 pub(super) type Name = [u8; 4];
 
-/// A name as people read it.
+/// A box name in printable form, for messages.
 pub(super) fn readable(name: Name) -> String {
     name.escape_ascii().to_string()
 }
 
-/// Big-endian numbers one after the other; an early end is an error that names the box.
+/// Reads consecutive big-endian numbers; a premature end is an error that names the box.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'a> {
     name: Name,
@@ -25,7 +25,7 @@ impl<'a> Fields<'a> {
         Self { name, bytes }
     }
 
-    /// The fields after version and flags, and the version.
+    /// The version, and a reader for the fields after version and flags.
     pub(super) fn versioned(name: Name, bytes: &'a [u8]) -> Result<(u8, Self), Problem> {
         let mut fields = Self::new(name, bytes);
         let [version, ..] = fields.take::<4>()?;
@@ -62,13 +62,13 @@ impl<'a> Fields<'a> {
         Ok(u64::from_be_bytes(self.take()?))
     }
 
-    /// A number of 32 bits, or of 64 in version 1 of a box.
+    /// A number of 32 bits, or of 64 bits in version 1 of a box.
     pub(super) fn word(&mut self, version: u8) -> Result<u64, Problem> {
         if version == 1 { self.u64() } else { self.u32().map(u64::from) }
     }
 
-    /// A table: its number of rows, then rows of `N` bytes. The box must hold as many as it says,
-    /// so nothing is ever sized by the claim alone.
+    /// A table: the number of rows, then rows of `N` bytes. The box must contain all of them, so no
+    /// memory is allocated by the stated number alone.
     pub(super) fn table<const N: usize>(&mut self) -> Result<&'a [[u8; N]], Problem> {
         let claimed = self.u32()? as usize;
         let (rows, _) = self.bytes.as_chunks::<N>();
@@ -82,18 +82,18 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The two halves of an eight-byte row.
+/// The two 32-bit numbers of an eight-byte row.
 pub(super) fn pair(row: [u8; 8]) -> (u32, u32) {
     let [a, b, c, d, e, f, g, h] = row;
     (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
 }
 
-/// The boxes inside `bytes`: name and content of each. Ends where the bytes do.
+/// The boxes inside `bytes`, each with name and content.
 pub(super) fn children(bytes: &[u8]) -> Children<'_> {
     Children { bytes }
 }
 
-/// Iterator over boxes.
+/// An iterator over boxes; see [`children`].
 #[derive(Debug)]
 pub(super) struct Children<'a> {
     bytes: &'a [u8],
@@ -124,7 +124,7 @@ impl<'a> Iterator for Children<'a> {
     }
 }
 
-/// The content of the first box of that name.
+/// The content of the first box with that name; `None` if there is none.
 pub(super) fn find(bytes: &[u8], wanted: Name) -> Result<Option<&[u8]>, Problem> {
     for child in children(bytes) {
         let (name, content) = child?;
@@ -135,7 +135,7 @@ pub(super) fn find(bytes: &[u8], wanted: Name) -> Result<Option<&[u8]>, Problem>
     Ok(None)
 }
 
-/// The content of the first box of that name, which must be there.
+/// The content of the first box with that name; an error if there is none.
 pub(super) fn need(bytes: &[u8], wanted: Name) -> Result<&[u8], Problem> {
     find(bytes, wanted)?
         .ok_or_else(|| Problem::mp4(format!("the {} box is missing", readable(wanted))))

@@ -1,4 +1,4 @@
-//! Edit lists: which part of a track is shown, and when it starts.
+//! Parses edit lists, which state the part of a track that is shown and when it starts.
 
 use super::boxes::{Fields, find};
 use crate::error::Problem;
@@ -6,17 +6,17 @@ use crate::error::Problem;
 /// The part of a track that is shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Edit {
-    /// What counts as the start, in the track's units.
+    /// The time that counts as 0, in the track's time units.
     pub(super) zero: i64,
-    /// First time shown, in the track's units.
+    /// The first time that is shown, in the track's time units.
     pub(super) from: i64,
-    /// First time no longer shown.
+    /// The first time that is no longer shown, in the track's time units.
     pub(super) to: i64,
-    /// Seconds before it appears.
+    /// The delay before the track starts, in seconds.
     pub(super) delay: f64,
 }
 
-/// The clocks a list counts in, in units per second.
+/// The time units per second of the movie and of the track; an edit list uses both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clocks {
     pub(super) movie: u32,
@@ -24,16 +24,16 @@ pub(super) struct Clocks {
 }
 
 impl Edit {
-    /// Everything is shown, from the track's zero.
+    /// The whole track from its time 0, for tracks without an edit list.
     pub(super) const WHOLE: Self = Self { zero: 0, from: i64::MIN, to: i64::MAX, delay: 0.0 };
 
-    /// Whether a picture is part of what is shown.
+    /// Whether a picture at this time is shown.
     pub(super) fn shows(&self, time: i64) -> bool {
         (self.from..self.to).contains(&time)
     }
 }
 
-/// Reads the track's edit list, if it has one: an optional gap, then one part.
+/// Reads the track's edit list, if any: an optional initial gap, then one part.
 pub(super) fn read(trak: &[u8], clocks: Clocks) -> Result<Edit, Problem> {
     let elst = match find(trak, *b"edts")? {
         Some(edts) => find(edts, *b"elst")?,
@@ -44,7 +44,7 @@ pub(super) fn read(trak: &[u8], clocks: Clocks) -> Result<Edit, Problem> {
     let count = fields.u32()?;
     let mut edit: Option<Edit> = None;
     let mut delay = 0.0;
-    // Each turn takes bytes from the box, so a false count ends early.
+    // Each iteration consumes bytes of the box, so a false count ends early.
     for _ in 0..count {
         let length = fields.word(version)?;
         let from = if version == 1 { fields.u64()?.cast_signed() } else { fields.i32()?.into() };
@@ -64,12 +64,12 @@ pub(super) fn read(trak: &[u8], clocks: Clocks) -> Result<Edit, Problem> {
     Ok(Edit { delay, ..edit.unwrap_or(Edit::WHOLE) })
 }
 
-/// The end of a part of `length` units of the movie's clock. A length of 0 means the rest.
+/// The end of a part whose length is given in the movie's time units; a length of 0 means the rest.
 fn end(from: i64, length: u64, clocks: Clocks) -> i64 {
     if length == 0 {
         return i64::MAX;
     }
-    // Rounded up: the movie's clock is often too coarse to say where the last picture ends.
+    // Rounded up, because the movie's time units are often too coarse for the end of the last picture.
     let units = (u128::from(length) * u128::from(clocks.track)).div_ceil(clocks.movie.into());
     from.saturating_add(i64::try_from(units).unwrap_or(i64::MAX))
 }

@@ -1,4 +1,4 @@
-//! MP4 and QuickTime files with an H.264 track.
+//! Reader for MP4 and QuickTime files with an H.264 track.
 
 mod boxes;
 mod edits;
@@ -22,10 +22,10 @@ use crate::sampling::sample_indices;
 use crate::source::Source;
 use crate::video::{Job, Progress, Video, VideoKind};
 
-/// Boxes a file may have before its index. A film has a handful.
+/// The most top-level boxes that are searched for the index; real files have a handful.
 const MAX_TOP_BOXES: usize = 4096;
 
-/// Whether these bytes, from the fifth on, name a box that such files start with.
+/// Whether the bytes, taken from offset 4 of a file, name a box with which such files start.
 pub(crate) fn is_first_box(bytes: &[u8]) -> bool {
     const FIRST: [&Name; 8] =
         [b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot", b"styp"];
@@ -57,7 +57,7 @@ pub(crate) fn read(mut source: Source, job: &mut Job<'_>) -> Result<Video, Probl
     })
 }
 
-/// Refuses H.264 where it is switched off or its decoder is not part of the build.
+/// Rejects H.264 if it is disabled or its decoder is not part of the build.
 fn check_accepted(options: &VideoOptions) -> Result<(), Problem> {
     let what = if !cfg!(feature = "h264") {
         "H.264 video is not part of this build (cargo feature `h264`) and"
@@ -70,7 +70,7 @@ fn check_accepted(options: &VideoOptions) -> Result<(), Problem> {
     Err(Problem::Unsupported { what: what.into(), accepted })
 }
 
-/// The content of the `moov` box, wherever in the file it is.
+/// The content of the `moov` box (the index), wherever it is in the file.
 fn movie_header(source: &mut Source, limits: &Limits) -> Result<Vec<u8>, Problem> {
     let mut buffer = Vec::new();
     let mut at = 0;
@@ -105,16 +105,16 @@ fn movie_header(source: &mut Source, limits: &Limits) -> Result<Vec<u8>, Problem
     Err(Problem::mp4(format!("there is no index (moov) among the first {MAX_TOP_BOXES} boxes")))
 }
 
-/// The pictures of a track that are shown.
+/// The pictures of a track that its edit list shows.
 struct Shown {
-    /// Their places in decoding order, in the order they are shown.
+    /// Indices of the samples (which are in decoding order), sorted by display time.
     order: Vec<usize>,
     fps: f64,
 }
 
 impl Shown {
     fn new(track: &Track) -> Result<Self, Problem> {
-        // An empty sample stands for a picture that was never coded.
+        // An empty sample stands for a picture that was not coded.
         let is_shown = |sample: &Sample| sample.size > 0 && track.edit.shows(sample.shown_at);
         let samples = &track.samples;
         let mut order: Vec<usize> = (0..samples.len()).filter(|&i| is_shown(&samples[i])).collect();
@@ -123,7 +123,7 @@ impl Shown {
             return Err(Problem::mp4("the video track shows no picture"));
         }
         let units: u64 = order.iter().map(|&index| u64::from(samples[index].duration)).sum();
-        // Pictures without a duration: as a still image, one per second.
+        // Pictures without a duration count as one per second.
         let seconds =
             if units == 0 { order.len() as f64 } else { units as f64 / f64::from(track.timescale) };
         let fps = order.len() as f64 / seconds;
@@ -131,7 +131,7 @@ impl Shown {
     }
 }
 
-/// Decodes as planned. Frames come back in the order of the plan's slots.
+/// Decodes the planned samples; frames are returned in the order of the plan's slots.
 fn decode(
     source: &mut Source,
     track: &Track,
@@ -173,6 +173,6 @@ fn decode(
             (job.progress)(Progress { done, total });
         }
     }
-    // Every slot belongs to a sample of some run, and a run either fills its slots or fails.
+    // Every slot belongs to a sample of some run, and each run fills its slots or fails.
     Ok(frames.into_iter().flatten().collect())
 }

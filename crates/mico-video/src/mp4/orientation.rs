@@ -1,26 +1,26 @@
-//! How a track is turned for display.
+//! The rotation and mirroring of a track for display.
 
 use mico_vision::{RgbImage, Size};
 
 use super::boxes::Fields;
 use crate::error::Problem;
 
-/// One of the eight ways to put a picture upright: columns of the display matrix by sign.
+/// One of the eight orientations, derived from the signs in the track's display matrix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Orientation {
-    /// Rows become columns.
+    /// Whether rows and columns are exchanged (rotation by 90 or 270 degrees).
     swapped: bool,
-    /// The picture's x axis runs backwards on display.
+    /// Whether the picture's x axis is reversed on display.
     flip_x: bool,
-    /// The picture's y axis runs backwards on display.
+    /// Whether the picture's y axis is reversed on display.
     flip_y: bool,
 }
 
 impl Orientation {
     pub(super) const UPRIGHT: Self = Self { swapped: false, flip_x: false, flip_y: false };
 
-    /// Reads the nine numbers of the matrix (a b u, c d v, x y w): a point (x, y) of the picture is
-    /// shown at (a x + c y, b x + d y).
+    /// Reads the nine numbers of the display matrix (a b u, c d v, x y w), which shows the point
+    /// (x, y) of the picture at (a x + c y, b x + d y).
     pub(super) fn read(fields: &mut Fields<'_>) -> Result<Self, Problem> {
         let [a, b, _, c, d, _, _, _, _] = {
             let mut matrix = [0; 9];
@@ -44,7 +44,7 @@ impl Orientation {
         }
     }
 
-    /// The picture as it is shown.
+    /// The picture rotated and mirrored for display.
     pub(super) fn apply(self, image: RgbImage) -> RgbImage {
         if self == Self::UPRIGHT {
             return image;

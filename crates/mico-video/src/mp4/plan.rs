@@ -1,4 +1,4 @@
-//! Which coded pictures to decode to get at the wanted ones.
+//! Determines which samples must be decoded to obtain the wanted frames.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,16 +8,16 @@ use crate::error::Problem;
 use crate::h264::{has_instant_refresh, units};
 use crate::source::Source;
 
-/// Stretches of samples, in decoding order, each from a place where decoding can start.
+/// Runs of samples in decoding order, each starting where decoding can begin.
 #[derive(Debug)]
 pub(super) struct Plan {
     runs: Vec<Range<usize>>,
-    /// Which of the wanted frames a sample is.
+    /// From a wanted sample to its index among the wanted frames.
     slots: BTreeMap<usize, usize>,
 }
 
 impl Plan {
-    /// Plans for the samples in `wanted`.
+    /// Makes a plan for the samples in `wanted`.
     pub(super) fn new(
         source: &mut Source,
         track: &Track,
@@ -38,28 +38,28 @@ impl Plan {
         Ok(Self { runs, slots })
     }
 
-    /// The stretches, in decoding order.
+    /// The runs of samples to decode, in decoding order.
     pub(super) fn runs(&self) -> impl Iterator<Item = Range<usize>> {
         self.runs.iter().cloned()
     }
 
-    /// Number of samples to go through.
+    /// The number of samples in all runs.
     pub(super) fn len(&self) -> usize {
         self.runs.iter().map(ExactSizeIterator::len).sum()
     }
 
-    /// Number of wanted frames.
+    /// The number of wanted frames.
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// Which of the wanted frames this sample is.
+    /// The index of a sample among the wanted frames; `None` if it is not wanted.
     pub(super) fn slot(&self, sample: usize) -> Option<usize> {
         self.slots.get(&sample).copied()
     }
 }
 
-/// Such a track was cut out of another one at a place where its pictures refer to earlier ones.
+/// The error for a track that was cut from another at a place where pictures refer to earlier ones.
 fn no_start() -> Problem {
     Problem::Unsupported {
         what: "an H.264 track that does not start with an instant refresh (IDR) picture is".into(),
@@ -67,10 +67,10 @@ fn no_start() -> Problem {
     }
 }
 
-/// The last sample of the range at which decoding can start from nothing.
+/// The last sample of the range at which decoding can begin; `None` if there is none.
 ///
-/// Sync samples need not be such: pictures after one may still refer to pictures before it ("open
-/// group of pictures"). An instant refresh picture forbids that, so only it counts.
+/// A sync sample is not enough: later pictures may still refer to pictures before it (open GOP). An
+/// IDR picture forbids that, so only IDR pictures count.
 fn start_before(
     source: &mut Source,
     track: &Track,
@@ -83,7 +83,7 @@ fn start_before(
             continue;
         }
         source.read(sample.offset, sample.size.into(), &mut buffer)?;
-        // What is damaged here is no start; if it is needed, decoding it will say what is wrong.
+        // A damaged sample is not a start; if it is needed, decoding will report the damage.
         let parsed = units(&buffer, track.config.length_bytes);
         if parsed.is_ok_and(|units| has_instant_refresh(&units)) {
             return Ok(Some(index));

@@ -1,34 +1,34 @@
-//! The sample table: where each coded picture lies, when it is shown, and where decoding may start.
+//! Parses the sample table: the position, display time and sync flag of each coded picture.
 
 use super::boxes::{Fields, find, need, pair};
 use crate::budget::at_most;
 use crate::error::Problem;
 
-/// One coded picture.
+/// One sample of the track, which is one coded picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sample {
-    /// First byte in the file.
+    /// The offset of its first byte in the file.
     pub(crate) offset: u64,
-    /// Length in bytes.
+    /// The length in bytes; 0 for a picture that was not coded.
     pub(crate) size: u32,
-    /// Whether the table says that decoding may start here.
+    /// Whether the table marks it as a sync sample, at which decoding may start.
     pub(crate) sync: bool,
-    /// Time units until the next picture in decoding order.
+    /// The duration in the track's time units, up to the next sample in decoding order.
     pub(crate) duration: u32,
-    /// When it is shown, in the track's time units.
+    /// The display time in the track's time units.
     pub(crate) shown_at: i64,
 }
 
-/// What a table is checked against.
+/// The limits against which a table is checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
-    /// Length of the file.
+    /// The length of the file in bytes.
     pub(crate) file_bytes: u64,
-    /// Most samples accepted.
+    /// The most samples that are accepted.
     pub(crate) samples: u64,
 }
 
-/// Reads the `stbl` box: all samples in decoding order.
+/// Reads the `stbl` box; samples are returned in decoding order.
 pub(crate) fn read(stbl: &[u8], bounds: Bounds) -> Result<Vec<Sample>, Problem> {
     let mut samples = sizes(stbl, bounds)?;
     place(stbl, &mut samples, bounds.file_bytes)?;
@@ -37,7 +37,7 @@ pub(crate) fn read(stbl: &[u8], bounds: Bounds) -> Result<Vec<Sample>, Problem> 
     Ok(samples)
 }
 
-/// `stsz`: one sample per entry, or a number of samples of one size.
+/// Reads `stsz`: the size of each sample, or one size for all.
 fn sizes(stbl: &[u8], bounds: Bounds) -> Result<Vec<Sample>, Problem> {
     let sample = |size| Sample { offset: 0, size, sync: true, duration: 0, shown_at: 0 };
     let Some(stsz) = find(stbl, *b"stsz")? else {
@@ -61,7 +61,7 @@ fn sizes(stbl: &[u8], bounds: Bounds) -> Result<Vec<Sample>, Problem> {
     Ok(vec![sample(uniform); count as usize])
 }
 
-/// `stsc` with `stco` or `co64`: samples lie one after the other in chunks.
+/// Reads `stsc` with `stco` or `co64`: the chunks in which samples are stored consecutively.
 fn place(stbl: &[u8], samples: &mut [Sample], file_bytes: u64) -> Result<(), Problem> {
     let chunks = chunk_offsets(stbl)?;
     let (_, mut fields) = Fields::versioned(*b"stsc", need(stbl, *b"stsc")?)?;
@@ -74,7 +74,7 @@ fn place(stbl: &[u8], samples: &mut [Sample], file_bytes: u64) -> Result<(), Pro
     let mut run = runs.next();
     let mut next_run = runs.next();
     let total = samples.len();
-    // Samples that share bytes would let a small file cost the reading of a large one.
+    // Overlapping samples would make a small file as costly to read as a large one.
     let bytes: u64 = samples.iter().map(|sample| u64::from(sample.size)).sum();
     if bytes > file_bytes {
         return Err(Problem::mp4(format!(
@@ -84,7 +84,7 @@ fn place(stbl: &[u8], samples: &mut [Sample], file_bytes: u64) -> Result<(), Pro
     let mut placed = samples.iter_mut().enumerate();
     let mut remaining = total;
     for (chunk, start) in (1u32..).zip(chunks) {
-        // Runs say from which chunk on they hold.
+        // A run applies from its first chunk until the next run's.
         while next_run.is_some_and(|(first, ..)| first <= chunk) {
             run = next_run;
             next_run = runs.next();
@@ -141,7 +141,7 @@ fn chunk_offsets(stbl: &[u8]) -> Result<Offsets<'_>, Problem> {
     Ok(Box::new(rows.iter().map(|row| Ok(u64::from_be_bytes(*row)))))
 }
 
-/// `stts` and `ctts`: decoding times, and how much later each picture is shown.
+/// Reads `stts` and `ctts`: durations in decoding order, and the delay from decoding to display.
 fn schedule(stbl: &[u8], samples: &mut [Sample]) -> Result<(), Problem> {
     let (_, mut fields) = Fields::versioned(*b"stts", need(stbl, *b"stts")?)?;
     let mut durations = Runs::new(*b"stts", fields.table::<8>()?);
@@ -153,16 +153,16 @@ fn schedule(stbl: &[u8], samples: &mut [Sample]) -> Result<(), Problem> {
     let mut time: i64 = 0;
     for sample in samples {
         sample.duration = durations.next()?;
-        // Signed in version 1; writers of version 0 put signed numbers there too.
+        // Signed in version 1; writers of version 0 store signed numbers as well.
         let delay = if delays.is_unused() { 0 } else { delays.next()?.cast_signed() };
-        // A million samples of 2^32 units stay far below 2^63.
+        // A million samples of 2^32 units each stay far below 2^63.
         sample.shown_at = time + i64::from(delay);
         time += i64::from(sample.duration);
     }
     Ok(())
 }
 
-/// Run-length coded numbers, never expanded.
+/// Run-length coded numbers, read without expanding them.
 struct Runs<'a> {
     name: [u8; 4],
     rows: std::slice::Iter<'a, [u8; 8]>,
@@ -193,7 +193,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// `stss`: without it, decoding may start at every sample.
+/// Reads `stss`, the list of sync samples; without it every sample is one.
 fn mark_sync(stbl: &[u8], samples: &mut [Sample]) -> Result<(), Problem> {
     let Some(stss) = find(stbl, *b"stss")? else { return Ok(()) };
     let (_, mut fields) = Fields::versioned(*b"stss", stss)?;
@@ -202,7 +202,7 @@ fn mark_sync(stbl: &[u8], samples: &mut [Sample]) -> Result<(), Problem> {
     }
     for row in fields.table::<4>()? {
         let number = u32::from_be_bytes(*row);
-        // Numbers count from 1; one that points nowhere allows no start anywhere.
+        // Numbers start at 1; one that is out of range is ignored.
         let index = (number as usize).checked_sub(1);
         if let Some(sample) = index.and_then(|index| samples.get_mut(index)) {
             sample.sync = true;

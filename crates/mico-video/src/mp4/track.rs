@@ -1,4 +1,4 @@
-//! The video track of a movie header.
+//! Finds and reads the H.264 track in a movie header.
 
 use super::boxes::{Fields, Name, children, find, need, readable};
 use super::edits::{self, Clocks, Edit};
@@ -7,23 +7,23 @@ use super::samples::{self, Bounds, Sample};
 use crate::error::Problem;
 use crate::h264::AvcConfig;
 
-/// Bytes of a visual sample entry before its inner boxes.
+/// The length of a visual sample entry before its inner boxes.
 const VISUAL_ENTRY_BYTES: usize = 78;
 
-/// An H.264 track.
+/// An H.264 track with its samples and display settings.
 #[derive(Debug)]
 pub(super) struct Track {
     pub(super) config: AvcConfig,
     pub(super) orientation: Orientation,
-    /// Time units per second.
+    /// The number of the track's time units per second.
     pub(super) timescale: u32,
     pub(super) edit: Edit,
-    /// All coded pictures in decoding order.
+    /// All samples (coded pictures), in decoding order.
     pub(super) samples: Vec<Sample>,
 }
 
 impl Track {
-    /// When a sample is shown, in seconds.
+    /// The display time of a sample, in seconds.
     pub(super) fn time(&self, sample: usize) -> f64 {
         let units = self.samples[sample].shown_at.saturating_sub(self.edit.zero);
         self.edit.delay + units as f64 / f64::from(self.timescale)
@@ -50,7 +50,7 @@ pub(super) fn find_video(moov: &[u8], bounds: Bounds) -> Result<Track, Problem> 
         }
         let stbl = need(need(mdia, *b"minf")?, *b"stbl")?;
         let (codec, entry) = sample_entry(stbl)?;
-        // A picture of the cover may come as a track of its own, before the film.
+        // Cover art may be stored as a track of its own before the film.
         if matches!(&codec, b"avc1" | b"avc3") {
             let movie = timescale(*b"mvhd", need(moov, *b"mvhd")?)?;
             return read(trak, &Parts { mdia, stbl, entry, movie, bounds });
@@ -66,7 +66,7 @@ pub(super) fn find_video(moov: &[u8], bounds: Bounds) -> Result<Track, Problem> 
     })
 }
 
-/// What has been found of a track already.
+/// The parts of a track that have been located.
 struct Parts<'a> {
     mdia: &'a [u8],
     stbl: &'a [u8],
@@ -91,14 +91,14 @@ fn handler(mdia: &[u8]) -> Result<Name, Problem> {
     fields.take()
 }
 
-/// Name and content of the first sample entry.
+/// The name (codec) and content of the first sample entry.
 fn sample_entry(stbl: &[u8]) -> Result<(Name, &[u8]), Problem> {
     let (_, mut fields) = Fields::versioned(*b"stsd", need(stbl, *b"stsd")?)?;
     let _count = fields.u32()?;
     children(fields.rest()).next().unwrap_or_else(|| Err(Problem::mp4("the stsd box is empty")))
 }
 
-/// The units per second of a movie or media header.
+/// The time units per second in a movie or media header.
 fn timescale(name: Name, header: &[u8]) -> Result<u32, Problem> {
     let (version, mut fields) = Fields::versioned(name, header)?;
     let _created = fields.word(version)?;
@@ -120,7 +120,7 @@ fn orientation(tkhd: &[u8]) -> Result<Orientation, Problem> {
     Orientation::read(&mut fields)
 }
 
-/// What people call a codec.
+/// The common name of a codec, for messages.
 fn codec_name(codec: Name) -> &'static str {
     match &codec {
         b"hvc1" | b"hev1" | b"hvc2" | b"hev2" => "HEVC",

@@ -1,21 +1,21 @@
-//! The canvas frames are shown on, with libwebp's rules and arithmetic.
+//! The canvas onto which WebP frames are composed, following libwebp's rules and arithmetic.
 
 use mico_vision::Size;
 
-/// Bytes per pixel: red, green, blue, alpha, the colours not multiplied by alpha.
+/// Bytes per pixel: red, green, blue and alpha, not premultiplied.
 const RGBA: usize = 4;
 
-/// Where a frame goes, and how.
+/// The position of a frame on the canvas, and how it is combined with it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Placement {
     pub(super) x: u32,
     pub(super) y: u32,
     pub(super) size: Size,
-    /// Whether its picture says that it has transparency.
+    /// Whether the coded picture states that it has transparency.
     pub(super) has_alpha: bool,
-    /// Whether what it covers shines through.
+    /// Whether the frame is alpha-blended over the canvas instead of replacing it.
     pub(super) blends: bool,
-    /// Whether its place is transparent again before the next frame.
+    /// Whether the frame's area is cleared to transparent before the next frame.
     pub(super) is_cleared: bool,
 }
 
@@ -30,17 +30,17 @@ impl Placement {
     }
 }
 
-/// What is shown.
+/// The current picture of an animation.
 #[derive(Debug)]
 pub(super) struct Canvas {
     size: Size,
     rgba: Vec<u8>,
-    /// The frame shown last, and whether it started from an empty canvas.
+    /// The frame shown last, and whether it was drawn on an empty canvas.
     last: Option<(Placement, bool)>,
 }
 
 impl Canvas {
-    /// A transparent canvas.
+    /// Creates a fully transparent canvas.
     pub(super) fn new(size: Size) -> Self {
         Self { size, rgba: vec![0; size.area() as usize * RGBA], last: None }
     }
@@ -53,8 +53,8 @@ impl Canvas {
         &self.rgba
     }
 
-    /// Shows a frame, which must lie on the canvas. The background colour of the file is not used:
-    /// players show what lies behind the animation.
+    /// Draws a frame, which must lie within the canvas. The file's background colour is ignored, as
+    /// players do: they show what is behind the animation.
     pub(super) fn show(&mut self, frame: &Placement, pixels: &[u8]) {
         let starts_anew = self.starts_anew(frame);
         let mut cleared = None;
@@ -77,7 +77,7 @@ impl Canvas {
             let pairs =
                 target.as_chunks_mut::<RGBA>().0.iter_mut().zip(source.as_chunks::<RGBA>().0);
             for (x, (under, &over)) in (frame.x..).zip(pairs) {
-                // On a cleared place nothing is mixed, not even with transparency: that would round.
+                // On a cleared area pixels are copied, because blending with transparency would round.
                 let is_cleared = cleared.is_some_and(|last| last.contains(x, frame.y + y));
                 *under = if is_cleared { over } else { blend(over, *under) };
             }
@@ -85,7 +85,7 @@ impl Canvas {
         self.last = Some((*frame, starts_anew));
     }
 
-    /// Whether nothing of what was shown before remains, so that there is nothing to blend with.
+    /// Whether nothing of the previous picture remains, so that there is nothing to blend with.
     fn starts_anew(&self, frame: &Placement) -> bool {
         let Some((last, last_started_anew)) = self.last else { return true };
         let replaces_all = frame.covers(self.size) && !(frame.has_alpha && frame.blends);
@@ -93,17 +93,18 @@ impl Canvas {
         replaces_all || all_cleared
     }
 
-    /// Row `y` of the place of a frame.
+    /// The canvas pixels under row `y` of a frame.
     fn row(&mut self, frame: &Placement, y: u32) -> &mut [u8] {
         let start = (frame.y + y) as usize * self.size.width as usize + frame.x as usize;
         &mut self.rgba[start * RGBA..][..frame.size.width as usize * RGBA]
     }
 }
 
-/// `over` on `under`, colours not multiplied by alpha. With alphas a (over) and b (under), the part
-/// of `under` that shines through is d = floor(b (256 - a) / 256), the alpha is a + d, and each colour
-/// floor((over a + under d) floor(2^24 / (a + d)) / 2^24): libwebp's fixed-point numbers, which come
-/// out up to one level below the true quotient. Opaque and transparent pixels are exact.
+/// Blends `over` onto `under`, both not premultiplied. With alphas a (over) and b (under), the
+/// visible part of `under` is d = floor(b (256 - a) / 256), the alpha is a + d, and each colour is
+/// floor((over a + under d) floor(2^24 / (a + d)) / 2^24). This is libwebp's fixed-point
+/// arithmetic, whose results are up to one level below the true quotient. Opaque and transparent
+/// pixels are exact.
 fn blend(over: [u8; RGBA], under: [u8; RGBA]) -> [u8; RGBA] {
     let alpha = u32::from(over[3]);
     match over[3] {

@@ -1,15 +1,15 @@
-//! The chunks of a RIFF file, one after the other.
+//! Iterates over the chunks of a RIFF file, the container of WebP.
 
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 
 use crate::error::Problem;
 
-/// Bytes of `RIFF`, its size and `WEBP`.
+/// The length of the file header: `RIFF`, its size and `WEBP`.
 const RIFF_HEADER: u64 = 12;
-/// Bytes of a chunk's name and size.
+/// The length of a chunk header: its name and size.
 pub(super) const CHUNK_HEADER: u64 = 8;
 
-/// A chunk: what it is called and where its content is. The content may reach beyond the file.
+/// A chunk's name and the position of its content, which may reach beyond the end of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) name: [u8; 4],
@@ -18,13 +18,13 @@ pub(super) struct Chunk {
 }
 
 impl Chunk {
-    /// Behind the last byte of the content.
+    /// The offset just after the content.
     pub(super) fn end(&self) -> u64 {
         self.start + self.size
     }
 }
 
-/// A walk over chunks that lie one behind the other.
+/// An iterator over consecutive chunks.
 #[derive(Debug)]
 pub(super) struct Chunks<R> {
     file: R,
@@ -33,7 +33,7 @@ pub(super) struct Chunks<R> {
 }
 
 impl<R: Read + Seek> Chunks<R> {
-    /// The chunks of a file of `length` bytes. What follows the RIFF data is no part of it.
+    /// The chunks of a file of `length` bytes; bytes after the RIFF data are ignored.
     pub(super) fn of_file(mut file: R, length: u64) -> Result<Self, Problem> {
         file.seek(SeekFrom::Start(0))?;
         let [.., s0, s1, s2, s3, _, _, _, _] = exactly::<12>(&mut file)?;
@@ -41,25 +41,25 @@ impl<R: Read + Seek> Chunks<R> {
         Ok(Self::up_to(file, riff.min(length)))
     }
 
-    /// The chunks of a file up to `end`, which must not be beyond the file's.
+    /// The chunks of a file up to `end`, which must not exceed the file's length.
     pub(super) fn up_to(file: R, end: u64) -> Self {
         Self { file, at: RIFF_HEADER, end }
     }
 
-    /// Where the last chunk ends at most.
+    /// The offset beyond which no chunk reaches.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// The chunks within a chunk's content, `skip` bytes into it.
+    /// The chunks inside a chunk's content, from `skip` bytes into it.
     pub(super) fn within(&mut self, chunk: &Chunk, skip: u64) -> Chunks<&mut R> {
         let end = chunk.end().min(self.end);
         Chunks { file: &mut self.file, at: chunk.start + skip, end }
     }
 
-    /// The next chunk, `None` if there is no room for another.
+    /// The next chunk; `None` if no further chunk header fits.
     pub(super) fn next(&mut self) -> Result<Option<Chunk>, Problem> {
-        // Sizes have 32 bits and positions stay within the file, so no sum comes near 64.
+        // Sizes have 32 bits and offsets stay within the file, so these sums cannot overflow 64 bits.
         if self.at + CHUNK_HEADER > self.end {
             return Ok(None);
         }
@@ -72,7 +72,7 @@ impl<R: Read + Seek> Chunks<R> {
         Ok(Some(chunk))
     }
 
-    /// The first bytes of a chunk.
+    /// The first `N` bytes of a chunk's content.
     pub(super) fn take<const N: usize>(&mut self, chunk: &Chunk) -> Result<[u8; N], Problem> {
         if chunk.size < N as u64 {
             let (name, size) = (chunk.name.escape_ascii(), chunk.size);
@@ -82,7 +82,7 @@ impl<R: Read + Seek> Chunks<R> {
         exactly(&mut self.file)
     }
 
-    /// Appends the bytes between two positions to `buffer`.
+    /// Appends the bytes between two offsets of the file to `buffer`.
     pub(super) fn append(
         &mut self,
         from: u64,
@@ -95,7 +95,7 @@ impl<R: Read + Seek> Chunks<R> {
     }
 }
 
-/// A contradiction in a WebP file.
+/// The error for a malformed WebP file.
 pub(super) fn damaged(reason: impl Into<String>) -> Problem {
     Problem::Damaged { format: "WebP", reason: reason.into() }
 }

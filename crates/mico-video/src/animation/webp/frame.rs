@@ -1,4 +1,4 @@
-//! One frame of an animation: where it goes, how, and its pixels.
+//! One frame of a WebP animation: its header and its coded picture.
 
 use std::io::{Cursor, Read, Seek};
 
@@ -12,38 +12,39 @@ use super::{HAS_ALPHA, u24};
 use crate::animation::picture;
 use crate::error::Problem;
 
-/// Bytes of an `ANMF` chunk before its picture.
+/// The length of the frame header at the start of an `ANMF` chunk.
 const FRAME_HEADER: usize = 16;
-/// The bit of a frame that is cleared to transparency before the next one.
+/// Flag: the frame's area is cleared to transparent before the next frame.
 const CLEARED: u8 = 0x01;
-/// The bit of a frame that replaces what it covers, transparent or not.
+/// Flag: the frame replaces what is under it instead of being blended.
 const REPLACES: u8 = 0x02;
-/// Most coded bytes per pixel: twice what the plain pixels take. No encoder comes near.
+/// The most coded bytes accepted per pixel: twice an uncompressed picture, far above any encoder's
+/// output.
 const CODED_BYTES_PER_PIXEL: u64 = 8;
-/// Room for the tables of a small picture on top of that.
+/// Additional bytes accepted, for the coding tables of small pictures.
 const CODED_SLACK_BYTES: u64 = 1 << 20;
-/// The largest value of a side in the header of a coded picture.
+/// Mask of the 14 bits that hold a width or height in a picture header.
 const SIDE_BITS: u32 = (1 << 14) - 1;
 
-/// What the header of a frame says.
+/// The contents of a frame header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Frame {
     x: u32,
     y: u32,
     size: Size,
-    /// Milliseconds.
+    /// The display time in milliseconds.
     pub(super) delay: u32,
     flags: u8,
 }
 
-/// A frame's picture, still coded, as a still image file of its own.
+/// A frame's coded picture, wrapped as a still WebP file of its own.
 pub(super) struct Coded {
     file: Vec<u8>,
     has_alpha: bool,
 }
 
 impl Coded {
-    /// Decodes the picture.
+    /// Decodes the picture with the `image` crate.
     pub(super) fn decode(&self) -> Result<Pixels, Fault> {
         let decoded = WebPDecoder::new(Cursor::new(self.file.as_slice()))
             .and_then(DynamicImage::from_decoder)
@@ -52,23 +53,23 @@ impl Coded {
     }
 }
 
-/// A frame's picture.
+/// The decoded pixels of a frame.
 pub(super) struct Pixels {
     pub(super) rgba: Vec<u8>,
-    /// Whether the coded picture says that it has transparency.
+    /// Whether the coded picture states that it has transparency.
     has_alpha: bool,
 }
 
-/// What is wrong with a frame.
+/// Why a frame could not be read.
 pub(super) enum Fault {
-    /// Its picture.
+    /// The coded picture is malformed; becomes an error that states the frame's time.
     Picture(String),
-    /// Anything else.
+    /// An error that does not concern the picture, such as an I/O error.
     Other(Problem),
 }
 
 impl Fault {
-    /// The error for a frame shown at `time`.
+    /// Converts to the error for a frame shown at `time` seconds.
     pub(super) fn at(self, time: f64) -> Problem {
         match self {
             Self::Picture(reason) => picture(time, &reason),
@@ -84,7 +85,7 @@ impl From<Problem> for Fault {
 }
 
 impl Frame {
-    /// Takes the header of an `ANMF` chunk apart.
+    /// Parses the header of an `ANMF` chunk.
     pub(super) fn new(header: [u8; FRAME_HEADER]) -> Self {
         let [x0, x1, x2, y0, y1, y2, w0, w1, w2, h0, h1, h2, d0, d1, d2, flags] = header;
         Self {
@@ -96,7 +97,7 @@ impl Frame {
         }
     }
 
-    /// Whether the frame lies on the canvas, which also bounds its size.
+    /// Checks that the frame lies within the canvas, which also limits its size.
     pub(super) fn check(&self, canvas: Size) -> Result<(), Fault> {
         let Self { x, y, size, .. } = *self;
         if x + size.width > canvas.width || y + size.height > canvas.height {
@@ -127,7 +128,7 @@ impl Frame {
             return Err(Fault::Picture("the data ends before the picture does".into()));
         }
         let (size, has_alpha) = described(chunks, &last)?;
-        // The decoder makes room for what the picture says of itself.
+        // The decoder allocates by the size in the picture's own header, so that must be the frame's.
         if size != self.size {
             let expected = self.size;
             return Err(Fault::Picture(format!("a picture of {size} in a frame of {expected}")));
@@ -146,13 +147,13 @@ impl Frame {
         Ok(Coded { file, has_alpha: apart || has_alpha })
     }
 
-    /// Below 2^32, since a coded picture has at most 2^14 pixels a side.
+    /// The most coded bytes accepted; below 2^32, since a coded picture has at most 2^14 pixels per side.
     fn most_coded_bytes(&self) -> u64 {
         self.size.area() * CODED_BYTES_PER_PIXEL + CODED_SLACK_BYTES
     }
 
-    /// The beginning of a still image file whose picture takes `bytes`. The alpha channel of a
-    /// lossless picture is asked for even where its header says it is not used: that is only a hint.
+    /// The header of a still WebP file whose picture takes `bytes` bytes. The alpha channel of a
+    /// lossless picture is requested even if its header says it is unused, which is only a hint.
     fn file_header(&self, bytes: u64, alpha: bool) -> Vec<u8> {
         const EXTENDED_BYTES: u8 = 10;
         let after_size = 4 + CHUNK_HEADER + u64::from(EXTENDED_BYTES) + bytes;
@@ -165,7 +166,7 @@ impl Frame {
         file
     }
 
-    /// Where these pixels go, and how.
+    /// The frame's position and blending, for the canvas.
     pub(super) fn placement(&self, pixels: &Pixels) -> Placement {
         Placement {
             x: self.x,
@@ -178,7 +179,7 @@ impl Frame {
     }
 }
 
-/// What a coded picture says of itself: its size, and whether it has transparency.
+/// The size in a coded picture's own header, and whether it states transparency.
 fn described(
     chunks: &mut Chunks<impl Read + Seek>,
     picture: &Chunk,

@@ -1,7 +1,7 @@
-//! Animated WebP files: what a file says about itself, and playing it.
+//! Reader for animated WebP files: reads their structure, then decodes and composes the frames.
 //!
-//! Only the coded pictures are left to the image library. Chunks are walked and frames composed here,
-//! because what a frame shows must be exact: an opaque pixel is the frame's own, whatever it covers.
+//! Only the coded pictures are decoded by the `image` crate. Frames are composed here, because the
+//! result must be exact: an opaque pixel is the frame's own, whatever it covers.
 
 mod canvas;
 mod chunks;
@@ -20,29 +20,29 @@ use crate::budget::Budget;
 use crate::error::Problem;
 use crate::options::Limits;
 
-/// The animation bit of `VP8X`.
+/// The animation flag of the `VP8X` chunk.
 const ANIMATED: u8 = 0x02;
-/// The bit of `VP8X` that says there is transparency.
+/// The transparency flag of the `VP8X` chunk.
 const HAS_ALPHA: u8 = 0x10;
 
-/// What an animated file says before a pixel is decoded.
+/// The structure of an animated file, read before any pixel is decoded.
 pub(super) struct Survey {
-    /// Canvas and delays.
+    /// The canvas size and the frame delays.
     pub(super) outline: Outline,
-    /// Where the frames are and what they are shown on.
+    /// What the second pass needs to decode the frames.
     pub(super) layout: Layout,
 }
 
-/// What is needed to play a file.
+/// The parameters needed to decode a file's frames.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
     canvas: Size,
     has_alpha: bool,
-    /// Where the last chunk ends.
+    /// The offset beyond which no chunk reaches.
     end: u64,
 }
 
-/// Walks over the chunks of a file of `length` bytes. `None` if it is not animated.
+/// Reads the structure of a file of `length` bytes; `None` if it is not animated.
 pub(super) fn survey(
     file: &mut (impl Read + Seek),
     length: u64,
@@ -61,7 +61,7 @@ pub(super) fn survey(
     Budget::new(*limits).check_size(canvas)?;
     let mut outline = Outline { canvas, delays: Vec::new() };
     let mut announced = false;
-    // A chunk that is cut is found out when its frame is decoded.
+    // A truncated chunk is detected when its frame is decoded.
     while let Some(chunk) = chunks.next()? {
         match &chunk.name {
             b"ANIM" => announced = true,
@@ -77,12 +77,12 @@ pub(super) fn survey(
     Ok(Some(Survey { outline, layout }))
 }
 
-/// Three bytes, the lowest first.
+/// Reads a 24-bit little-endian number.
 fn u24([low, middle, high]: [u8; 3]) -> u32 {
     u32::from_le_bytes([low, middle, high, 0])
 }
 
-/// A file being played.
+/// Decodes the frames of a WebP file one after the other.
 pub(super) struct Player {
     chunks: Chunks<BufReader<File>>,
     has_alpha: bool,
@@ -90,7 +90,7 @@ pub(super) struct Player {
 }
 
 impl Player {
-    /// Makes room for one canvas.
+    /// Prepares decoding and allocates the canvas.
     pub(super) fn new(file: BufReader<File>, layout: Layout) -> Self {
         let chunks = Chunks::up_to(file, layout.end);
         Self { chunks, has_alpha: layout.has_alpha, canvas: Canvas::new(layout.canvas) }
