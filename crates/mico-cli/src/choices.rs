@@ -26,13 +26,6 @@ pub(crate) struct Choice<T> {
 }
 
 #[cfg(feature = "eval")]
-impl<T> Choice<T> {
-    /// The value of a name that comes from elsewhere than the command line.
-    pub(crate) fn read(&self, text: &str) -> Result<T, String> {
-        (self.read)(text)
-    }
-}
-
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Choice<T> {
     type Value = T;
 

@@ -39,7 +39,6 @@ pub mod select;
 pub mod size;
 #[cfg(feature = "eval")]
 mod task_args;
-pub mod threads;
 pub mod trace;
 mod visual_args;
 

@@ -13,9 +13,9 @@
 
 #[cfg(feature = "digest")]
 pub mod digest;
+mod error_kind;
 #[cfg(feature = "files")]
 pub mod files;
-mod error_kind;
 pub mod memory;
 mod quantile;
 mod rng;
