@@ -64,11 +64,11 @@ fn add(series: &mut Vec<Series>, row: &Row, y: f64) {
 }
 
 fn point(row: &Row, y: f64) -> Point {
-    let realised = row.speedup.as_ref().map(|speedup| speedup.prefill.realised);
-    let x = realised.map_or(Interval::from(1.0), |realised| Interval {
-        value: realised.median,
-        low: realised.min,
-        high: realised.max,
+    let realized = row.speedup.as_ref().map(|speedup| speedup.prefill.realized);
+    let x = realized.map_or(Interval::from(1.0), |realized| Interval {
+        value: realized.median,
+        low: realized.min,
+        high: realized.max,
     });
     Point::new(x, y).labeled(label(row))
 }

@@ -85,8 +85,7 @@ pub fn synthetic(
         Precision::Stored => Precision::F32,
         given => given,
     };
-    let options =
-        SyntheticOptions { seed, precision, quantise: quantize, ..SyntheticOptions::default() };
+    let options = SyntheticOptions { seed, precision, quantize, ..SyntheticOptions::default() };
     let preprocessing = family.default_preprocessing(&config)?;
     let (model, _) = Model::synthetic(config, &options).map_err(mico_engine::Error::from)?;
     Ok(Engine::from_parts(family, model, None, preprocessing)?)

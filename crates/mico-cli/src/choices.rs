@@ -74,10 +74,7 @@ fn described(method: &'static Method) -> PossibleValue {
     PossibleValue::new(method.name).help(method.about)
 }
 
-fn known(
-    name: &str,
-    methods: impl Iterator<Item = &'static Method>,
-) -> Result<String, String> {
+fn known(name: &str, methods: impl Iterator<Item = &'static Method>) -> Result<String, String> {
     let names: Vec<&str> = methods.map(|method| method.name).collect();
     let found = names.contains(&name).then(|| name.to_owned());
     found.ok_or_else(|| format!("accepted: {}", names.join(", ")))
@@ -156,7 +153,8 @@ pub(crate) fn profile() -> Choice<Profile> {
 
 /// A published model.
 pub(crate) fn preset() -> Choice<&'static Preset> {
-    let names = || FamilySpec::presets().iter().map(|preset| PossibleValue::new(preset.name)).collect();
+    let names =
+        || FamilySpec::presets().iter().map(|preset| PossibleValue::new(preset.name)).collect();
     let read = |text: &str| {
         FamilySpec::preset(text).map(|(_, preset)| preset).map_err(|error| error.to_string())
     };

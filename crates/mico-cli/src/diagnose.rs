@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum};
 use mico_eval::diagnose::{
-    Check, Damaged, Diagnose, DiagnoseError, Diagnosis, Folder, LabelCount, Labelling, Scenes,
+    Check, Damaged, Diagnose, DiagnoseError, Diagnosis, Folder, LabelCount, Labeling, Scenes,
     Source, information, relevance, reliability,
 };
 use mico_eval::fingerprint;
@@ -140,8 +140,8 @@ impl DiagnoseArgs {
             let message = "has none of labels/, objects.jsonl and queries.jsonl";
             return Err(Failure::failed(format!("--data {}: {message}", root.display())));
         }
-        let labelling = Labelling { classes: self.classes, void: self.void.0 };
-        Ok((Box::new(Folder::open(root, &checks, labelling)?), checks))
+        let labeling = Labeling { classes: self.classes, void: self.void.0 };
+        Ok((Box::new(Folder::open(root, &checks, labeling)?), checks))
     }
 }
 

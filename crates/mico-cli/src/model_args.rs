@@ -122,7 +122,7 @@ impl ModelArgs {
         let options = EngineOptions {
             load: LoadOptions {
                 precision: self.dtype,
-                quantise: self.quantize,
+                quantize: self.quantize,
                 progress: Some(bar.callback()),
                 ..LoadOptions::default()
             },
@@ -142,8 +142,8 @@ fn warn(report: &LoadReport) {
         let count = report.unexpected.len();
         eprintln!("warning: {count} unexpected tensors were ignored, the first is '{first}'");
     }
-    for note in report.quantisation.iter().take(1) {
-        let others = report.quantisation.len() - 1;
+    for note in report.quantization.iter().take(1) {
+        let others = report.quantization.len() - 1;
         eprintln!("note: {} kept as {} (and {others} more)", note.tensor, note.used);
     }
 }

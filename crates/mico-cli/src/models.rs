@@ -32,7 +32,7 @@ struct Row {
 struct Supported {
     image: bool,
     video: bool,
-    quantised: bool,
+    quantized: bool,
 }
 
 fn rows() -> Result<Vec<Row>, Failure> {
@@ -48,7 +48,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
             supported: Supported {
                 image: true,
                 video: family.traits().takes_video,
-                quantised: true,
+                quantized: true,
             },
         })
     };

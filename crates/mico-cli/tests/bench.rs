@@ -122,9 +122,9 @@ fn rows_counts_and_components() {
     for row in &rows[1..] {
         for part in ["prefill", "decoder"] {
             let of = |key: &str| row["speedup"][part][key].as_f64().unwrap();
-            let realised = row["speedup"][part]["realised"]["median"].as_f64().unwrap();
+            let realized = row["speedup"][part]["realised"]["median"].as_f64().unwrap();
             assert!(of("promised") > 1.0);
-            assert!((of("share") - realised / of("promised")).abs() < 1e-12);
+            assert!((of("share") - realized / of("promised")).abs() < 1e-12);
         }
         assert!(row["pruning_share"].as_f64().unwrap() >= 0.0);
     }

@@ -54,7 +54,7 @@ fn every_preset_counts_unpruned_and_pruned() {
 
 #[test]
 fn every_method_counts_or_says_why_not() {
-    for method in mico_engine::pruner::PRUNERS {
+    for method in mico_select::methods::pruners() {
         if matches!(method.name, "none" | "cdpruner") {
             continue;
         }

@@ -1,7 +1,7 @@
 //! A model and its images as pruning methods see them: no tensors, no names of models.
 
+use mico_model::ModelConfig;
 use mico_model::config::MixerKind;
-use mico_model::{ModelConfig, Normalisation};
 use mico_select::pruner::{
     ModelTraits, Normalization, PlanContext, TokenGrid, TokenLayout, TokenPlace,
 };
@@ -43,17 +43,17 @@ pub(crate) fn plan_context<'a>(
     images: &'a [&'a TokenLayout],
 ) -> PlanContext<'a> {
     let normalization = match switches.relevance.unwrap_or(schedule.relevance) {
-        Normalisation::FullCausal => Normalization::FullCausal,
-        Normalisation::VisualOnly => Normalization::VisualOnly,
+        mico_model::Normalization::FullCausal => Normalization::FullCausal,
+        mico_model::Normalization::VisualOnly => Normalization::VisualOnly,
     };
     let (policy, per_frame) = (schedule.policy, schedule.per_frame);
     PlanContext { model, policy, per_frame, normalization, images }
 }
 
-/// The same in the model's words.
-pub(crate) fn normalisation(how: Normalization) -> Normalisation {
+/// How a pruner wants attention to be normalized, as the model's functions take it.
+pub(crate) fn normalization(how: Normalization) -> mico_model::Normalization {
     match how {
-        Normalization::FullCausal => Normalisation::FullCausal,
-        Normalization::VisualOnly => Normalisation::VisualOnly,
+        Normalization::FullCausal => mico_model::Normalization::FullCausal,
+        Normalization::VisualOnly => mico_model::Normalization::VisualOnly,
     }
 }

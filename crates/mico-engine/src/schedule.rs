@@ -1,7 +1,7 @@
 //! Which schedule a model follows: the family's policy with the model's own refinement block.
 
 use mico_model::config::MixerKind;
-use mico_model::{ModelConfig, Normalisation, Preset};
+use mico_model::{ModelConfig, Normalization, Preset};
 use mico_select::round_ratio;
 use mico_select::schedule::Policy;
 
@@ -21,7 +21,7 @@ pub struct ModelSchedule {
     /// Whether budgets are per frame of a video.
     pub per_frame: bool,
     /// How text-to-visual attention is normalised unless a switch says otherwise.
-    pub relevance: Normalisation,
+    pub relevance: Normalization,
 }
 
 impl ModelSchedule {

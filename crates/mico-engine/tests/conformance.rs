@@ -6,7 +6,7 @@ mod support;
 
 use mico_engine::flops::Planned;
 use mico_engine::pruner::{Count, Pruning};
-use mico_engine::{CutOutcome, Engine, Observe, Outcome, Request, SessionOptions, Switches};
+use mico_engine::{CutOutcome, Engine, Observe, Outcome, Request, SessionOptions};
 use mico_select::methods::{pruner_by_name, pruners};
 use mico_select::schedule::Budget;
 use mico_select::{Settings, split_budget};
@@ -48,7 +48,7 @@ fn keeping_everything_is_bit_identical_to_not_pruning() {
     for &name in weights() {
         let mut case = Case::load(name);
         for packing in PACKINGS {
-            case.options.switches = packing.parse::<Switches>().unwrap();
+            case.options.switches = case.own_switches(packing);
             for mut request in requests(&case) {
                 request.turn.generation.max_new_tokens = 3;
                 let plain = case.run(&request);

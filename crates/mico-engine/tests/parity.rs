@@ -4,7 +4,7 @@
 mod support;
 
 use candle_core::Tensor;
-use mico_engine::{Outcome, Prompt, Switches};
+use mico_engine::{Outcome, Prompt};
 use serde_json::Value;
 use support::{
     ANSWER, CASES, Case, bits, close, dumped_positions, expected_lengths, later, messages, number,
@@ -161,10 +161,7 @@ fn messages_give_what_their_ids_give() {
 fn other_pixels_on_request() {
     for name in ["llava15", "llava15-tied", "next-llama", "next-mistral"] {
         let mut case = Case::load(name);
-        let mut switches = Switches::default();
-        switches.set("llava15_pad", "crop").unwrap();
-        switches.set("anyres_axis", "hf").unwrap();
-        case.options.switches = switches;
+        case.options.switches = case.own_switches("llava15_pad=crop,anyres_axis=hf");
         for run in case.runs("unpruned") {
             let image = run["images"][0].as_str().unwrap();
             let expected = format!("{image}.pixel_values_hf");

@@ -49,9 +49,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = Preset::find(&name)?.config();
     config.decoder.blocks = BLOCKS;
     config.decoder.vocab_size = 256;
-    let quantise = if format == "f32" { None } else { Some(QuantKind::parse(&format)?) };
-    let precision = if quantise.is_some() { Precision::F16 } else { Precision::F32 };
-    let options = SyntheticOptions { precision, quantise, ..SyntheticOptions::default() };
+    let quantize = if format == "f32" { None } else { Some(QuantKind::parse(&format)?) };
+    let precision = if quantize.is_some() { Precision::F16 } else { Precision::F32 };
+    let options = SyntheticOptions { precision, quantize, ..SyntheticOptions::default() };
     let (model, _) = Model::synthetic(config, &options)?;
     let decoder = model.decoder();
 

@@ -37,9 +37,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         _ => vec![512, 4096],
     };
-    let quantise = if format == "f32" { None } else { Some(QuantKind::parse(&format)?) };
-    let precision = if quantise.is_some() { Precision::F16 } else { Precision::F32 };
-    let options = SyntheticOptions { precision, quantise, ..SyntheticOptions::default() };
+    let quantize = if format == "f32" { None } else { Some(QuantKind::parse(&format)?) };
+    let precision = if quantize.is_some() { Precision::F16 } else { Precision::F32 };
+    let options = SyntheticOptions { precision, quantize, ..SyntheticOptions::default() };
     let (model, _) = Model::synthetic(config()?, &options)?;
     let decoder = model.decoder();
     let width = decoder.config().hidden_size;

@@ -34,10 +34,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (name, format) = (arg(0, "mid"), arg(1, "f32"));
     let (text, runs): (usize, usize) = (arg(2, "64").parse()?, arg(3, "5").parse()?);
     let config = if name == "mid" { mid()? } else { Preset::find(&name)?.config() };
-    let quantise = if format == "f32" { None } else { Some(QuantKind::parse(&format)?) };
-    let precision = if quantise.is_some() { Precision::F16 } else { Precision::F32 };
+    let quantize = if format == "f32" { None } else { Some(QuantKind::parse(&format)?) };
+    let precision = if quantize.is_some() { Precision::F16 } else { Precision::F32 };
     let start = Instant::now();
-    let options = SyntheticOptions { precision, quantise, ..SyntheticOptions::default() };
+    let options = SyntheticOptions { precision, quantize, ..SyntheticOptions::default() };
     let (model, _) = Model::synthetic(config, &options)?;
     let build = start.elapsed().as_secs_f64();
 

@@ -9,7 +9,7 @@
 //! use mico_model::config::LlavaVision;
 //! use mico_model::vision::{Grid, Pixels};
 //! use mico_model::{Model, Preset, SyntheticOptions, Tap, VisionTaps};
-//! use mico_model::{Normalisation, text_to_visual_attention};
+//! use mico_model::{Normalization, text_to_visual_attention};
 //! use candle_core::{Device, Tensor, DType};
 //!
 //! # fn main() -> mico_model::Result<()> {
@@ -49,7 +49,7 @@
 //! let run = decoder.run(0..2, &hidden, &positions, &mut caches, &taps)?;
 //! let visual_rows: Vec<u32> = (1..17).collect();
 //! let relevance =
-//!     text_to_visual_attention(&run.taps[0], &visual_rows, Normalisation::FullCausal)?;
+//!     text_to_visual_attention(&run.taps[0], &visual_rows, Normalization::FullCausal)?;
 //! assert_eq!(relevance.len(), 16);
 //!
 //! // Drop all visual tokens but two, keep their positions, run the rest.
@@ -99,7 +99,7 @@ pub use model::{LoadOptions, LoadReport, Model};
 pub use presets::Preset;
 pub use projector::Projector;
 pub use quant::{QuantKind, QuantNote};
-pub use relevance::{Normalisation, attention_row, text_to_visual_attention};
+pub use relevance::{Normalization, attention_row, text_to_visual_attention};
 pub use rope::{Position, Positions};
 pub use synthetic::SyntheticOptions;
 pub use vision::{AttentionTaps, Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};

@@ -24,7 +24,7 @@ enum Matrix {
     /// Stored in half precision, multiplied in f32.
     Half(Tensor),
     /// In GGML blocks of a few bits per weight.
-    Quantised(Arc<QTensor>),
+    Quantized(Arc<QTensor>),
 }
 
 /// A linear layer, `x W^T + b`.
@@ -72,14 +72,14 @@ impl Linear {
     }
 
     /// A layer whose matrix is quantised.
-    pub(crate) fn quantised(weight: QTensor, bias: Option<Tensor>) -> Result<Self> {
+    pub(crate) fn quantized(weight: QTensor, bias: Option<Tensor>) -> Result<Self> {
         if weight.device().is_cpu() && weight.dtype() == GgmlDType::Q4K {
             let shape = weight.shape().dims2()?;
             if let Some(packed) = PackedMatrix::q4k(&weight.data()?, shape) {
                 return Ok(Self { matrix: Matrix::Packed(Arc::new(packed)), bias });
             }
         }
-        Ok(Self { matrix: Matrix::Quantised(Arc::new(weight)), bias })
+        Ok(Self { matrix: Matrix::Quantized(Arc::new(weight)), bias })
     }
 
     /// Bytes the matrix takes in memory.
@@ -87,7 +87,7 @@ impl Linear {
         match &self.matrix {
             Matrix::Dense(w) | Matrix::Half(w) => w.elem_count() * w.dtype().size_in_bytes(),
             Matrix::Packed(w) => w.bytes(),
-            Matrix::Quantised(w) => w.storage_size_in_bytes(),
+            Matrix::Quantized(w) => w.storage_size_in_bytes(),
         }
     }
 
@@ -119,7 +119,7 @@ impl Linear {
                 half_matvec(x, weight)?
             }
             Matrix::Half(weight) => x.matmul(&weight.to_dtype(x.dtype())?.t()?)?,
-            Matrix::Quantised(weight) => x.contiguous()?.apply_op1_no_bwd(weight.as_ref())?,
+            Matrix::Quantized(weight) => x.contiguous()?.apply_op1_no_bwd(weight.as_ref())?,
         };
         let out = bias_activation(product, self.bias.as_ref(), activation)?;
         match residual {

@@ -24,7 +24,7 @@ pub struct LoadOptions {
     /// Number format of the decoder's matrices.
     pub precision: Precision,
     /// Quantisation of the decoder's matrices.
-    pub quantise: Option<QuantKind>,
+    pub quantize: Option<QuantKind>,
     /// Folder of the vision tower, for original checkpoints that do not contain it; by default the
     /// folder the configuration names, if it lies beside the model.
     pub vision_tower: Option<PathBuf>,
@@ -37,7 +37,7 @@ impl Default for LoadOptions {
         Self {
             device: Device::Cpu,
             precision: Precision::default(),
-            quantise: None,
+            quantize: None,
             vision_tower: None,
             progress: None,
         }
@@ -50,7 +50,7 @@ pub struct LoadReport {
     /// Tensors in the files that no part of the model uses; the caller may warn or refuse.
     pub unexpected: Vec<String>,
     /// Matrices that could not be quantised as asked.
-    pub quantisation: Vec<QuantNote>,
+    pub quantization: Vec<QuantNote>,
 }
 
 /// Vision side and decoder.
@@ -83,10 +83,10 @@ impl Model {
         let tower = options.vision_tower.as_deref().or(config.vision.tower_folder());
         let blocks = config.vision.blocks()?;
         let mut source = CheckpointSource::open(files, tower, blocks, options.progress.clone())?;
-        let LoadOptions { device, precision, quantise, .. } = options;
-        let builder = Builder::new(&mut source, device, *precision, *quantise);
-        let (model, quantisation) = Self::build(builder, config)?;
-        Ok((model, LoadReport { unexpected: source.unexpected(), quantisation }))
+        let LoadOptions { device, precision, quantize, .. } = options;
+        let builder = Builder::new(&mut source, device, *precision, *quantize);
+        let (model, quantization) = Self::build(builder, config)?;
+        Ok((model, LoadReport { unexpected: source.unexpected(), quantization }))
     }
 
     /// Builds a model of the given shape with random weights, for benchmarks and tests.
@@ -96,10 +96,10 @@ impl Model {
     ) -> Result<(Self, LoadReport)> {
         config.validate("configuration")?;
         let mut source = SyntheticSource::new(options.seed);
-        let SyntheticOptions { device, precision, quantise, .. } = options;
-        let builder = Builder::new(&mut source, device, *precision, *quantise);
-        let (model, quantisation) = Self::build(builder, config)?;
-        Ok((model, LoadReport { unexpected: Vec::new(), quantisation }))
+        let SyntheticOptions { device, precision, quantize, .. } = options;
+        let builder = Builder::new(&mut source, device, *precision, *quantize);
+        let (model, quantization) = Self::build(builder, config)?;
+        Ok((model, LoadReport { unexpected: Vec::new(), quantization }))
     }
 
     /// Also says what could not be quantised as asked.

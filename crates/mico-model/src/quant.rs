@@ -63,7 +63,7 @@ pub struct QuantNote {
 
 /// The block format for a matrix with rows of `input` values, and a note if it is not the one
 /// asked for.
-pub(crate) fn quantised_type(
+pub(crate) fn quantized_type(
     kind: QuantKind,
     part: Part,
     tensor: &str,
@@ -86,15 +86,15 @@ mod tests {
 
     #[test]
     fn rows_that_do_not_divide_fall_back_and_are_named() {
-        let (dtype, note) = quantised_type(QuantKind::Q4K, Part::Decoder, "a", 512);
+        let (dtype, note) = quantized_type(QuantKind::Q4K, Part::Decoder, "a", 512);
         assert_eq!((dtype, note), (Some(GgmlDType::Q4K), None));
-        let (dtype, note) = quantised_type(QuantKind::Q4K, Part::Decoder, "a", 96);
+        let (dtype, note) = quantized_type(QuantKind::Q4K, Part::Decoder, "a", 96);
         assert_eq!(dtype, Some(GgmlDType::Q8_0));
         assert_eq!(note.unwrap().used, "q8_0");
-        let (dtype, note) = quantised_type(QuantKind::Q6K, Part::Decoder, "a", 50);
+        let (dtype, note) = quantized_type(QuantKind::Q6K, Part::Decoder, "a", 50);
         assert_eq!(dtype, None);
         assert_eq!(note.unwrap().used, "none");
-        assert_eq!(quantised_type(QuantKind::Q4K, Part::Head, "h", 256).0, Some(GgmlDType::Q6K));
+        assert_eq!(quantized_type(QuantKind::Q4K, Part::Head, "h", 256).0, Some(GgmlDType::Q6K));
         assert!(QuantKind::parse("q5k").is_err());
     }
 }

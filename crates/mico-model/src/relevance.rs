@@ -9,7 +9,7 @@ use crate::ops::{RowSoftmax, softmax_in_place};
 
 /// Over which keys the softmax of a text query is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Normalisation {
+pub enum Normalization {
     /// Over all keys the query may attend to in sequence order; the visual columns are then used as
     /// they are.
     #[default]
@@ -25,7 +25,7 @@ pub enum Normalisation {
 pub fn text_to_visual_attention(
     tap: &QkTap,
     visual: &[u32],
-    normalisation: Normalisation,
+    normalization: Normalization,
 ) -> Result<Vec<f32>> {
     let (_, keys, _) = tap.k.dims3()?;
     if visual.is_empty() {
@@ -34,13 +34,13 @@ pub fn text_to_visual_attention(
     if let Some(key) = visual.iter().find(|&&key| key as usize >= keys) {
         return Err(Error::input("visual keys", format!("{key} of {keys} keys")));
     }
-    match normalisation {
-        Normalisation::FullCausal => {
+    match normalization {
+        Normalization::FullCausal => {
             let visible: Vec<usize> = tap.query_index.iter().map(|&index| index + 1).collect();
             let columns = column_means(&tap.q, &tap.k, &visible)?;
             Ok(visual.iter().map(|&key| columns[key as usize]).collect())
         }
-        Normalisation::VisualOnly => {
+        Normalization::VisualOnly => {
             let index = Tensor::new(visual, tap.k.device())?;
             let k = tap.k.contiguous()?.index_select(&index, 1)?;
             column_means(&tap.q, &k, &vec![visual.len(); tap.query_index.len()])
@@ -133,16 +133,16 @@ mod tests {
         let tap = tap();
         let visual = [2_usize, 3, 4, 7];
         let ids: Vec<u32> = visual.iter().map(|&v| v as u32).collect();
-        for (normalisation, causal) in
-            [(Normalisation::FullCausal, true), (Normalisation::VisualOnly, false)]
+        for (normalization, causal) in
+            [(Normalization::FullCausal, true), (Normalization::VisualOnly, false)]
         {
-            let found = text_to_visual_attention(&tap, &ids, normalisation).unwrap();
+            let found = text_to_visual_attention(&tap, &ids, normalization).unwrap();
             for (f, e) in found.iter().zip(reference(&tap, &visual, causal)) {
                 assert!((f64::from(*f) - e).abs() < 1e-6, "{normalisation:?}: {f} {e}");
             }
         }
-        assert!(text_to_visual_attention(&tap, &[], Normalisation::FullCausal).is_err());
-        assert!(text_to_visual_attention(&tap, &[9], Normalisation::VisualOnly).is_err());
+        assert!(text_to_visual_attention(&tap, &[], Normalization::FullCausal).is_err());
+        assert!(text_to_visual_attention(&tap, &[9], Normalization::VisualOnly).is_err());
     }
 
     #[test]

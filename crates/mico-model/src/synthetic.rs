@@ -35,12 +35,12 @@ pub struct SyntheticOptions {
     /// Number format of the decoder's matrices.
     pub precision: Precision,
     /// Quantisation of the decoder's matrices; `None` keeps them in `precision`.
-    pub quantise: Option<QuantKind>,
+    pub quantize: Option<QuantKind>,
 }
 
 impl Default for SyntheticOptions {
     fn default() -> Self {
-        Self { seed: 0, device: Device::Cpu, precision: Precision::F32, quantise: None }
+        Self { seed: 0, device: Device::Cpu, precision: Precision::F32, quantize: None }
     }
 }
 
@@ -94,7 +94,7 @@ impl TensorSource for SyntheticSource {
         Ok(Tensor::from_vec(values, shape, &Device::Cpu)?)
     }
 
-    fn quantised(&mut self, shape: (usize, usize), kind: GgmlDType) -> Result<Option<QTensor>> {
+    fn quantized(&mut self, shape: (usize, usize), kind: GgmlDType) -> Result<Option<QTensor>> {
         let (rows, columns) = shape;
         let pool_rows = rows.min(POOL_ROWS);
         let pool =

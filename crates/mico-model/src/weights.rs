@@ -10,7 +10,7 @@ use crate::error::{Result, on_cpu};
 use crate::linear::Linear;
 use crate::matmul::PackedMatrix;
 use crate::norm::{LayerNorm, RmsNorm};
-use crate::quant::{QuantKind, QuantNote, quantised_type};
+use crate::quant::{QuantKind, QuantNote, quantized_type};
 
 /// Progress of loading a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,7 +37,7 @@ pub(crate) trait TensorSource {
     fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor>;
 
     /// A matrix that the source has in quantised form already; `None` if it has none.
-    fn quantised(&mut self, _shape: (usize, usize), _kind: GgmlDType) -> Result<Option<QTensor>> {
+    fn quantized(&mut self, _shape: (usize, usize), _kind: GgmlDType) -> Result<Option<QTensor>> {
         Ok(None)
     }
 }
@@ -164,17 +164,17 @@ impl<'s> Builder<'s> {
         let bias = self.bias(part, name, shape)?;
         let full = format!("{name}.weight");
         if let Some(kind) = self.quant {
-            let (dtype, note) = quantised_type(kind, part, &full, shape.input);
+            let (dtype, note) = quantized_type(kind, part, &full, shape.input);
             self.notes.extend(note);
             if let Some(dtype) = dtype {
-                let ready = self.source.quantised((shape.output, shape.input), dtype)?;
+                let ready = self.source.quantized((shape.output, shape.input), dtype)?;
                 let matrix = if let Some(matrix) = ready {
                     matrix
                 } else {
                     let dense = self.source.tensor(part, &full, &[shape.output, shape.input])?;
                     QTensor::quantize_onto(&dense.to_dtype(DType::F32)?, dtype, &self.device)?
                 };
-                return Linear::quantised(matrix, bias);
+                return Linear::quantized(matrix, bias);
             }
         }
         let weight = self.stored(part, &full, &[shape.output, shape.input])?;

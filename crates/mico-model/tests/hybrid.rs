@@ -51,8 +51,8 @@ fn config() -> ModelConfig {
     config
 }
 
-fn model(config: ModelConfig, quantise: Option<QuantKind>) -> (Model, LoadReport) {
-    let options = SyntheticOptions { seed: 11, quantise, ..SyntheticOptions::default() };
+fn model(config: ModelConfig, quantize: Option<QuantKind>) -> (Model, LoadReport) {
+    let options = SyntheticOptions { seed: 11, quantize, ..SyntheticOptions::default() };
     Model::synthetic(config, &options).unwrap()
 }
 
@@ -177,7 +177,7 @@ fn the_gates_of_a_head_stay_exact_when_the_matrices_are_quantised() {
     let (dense, _) = model(config(), None);
     let (small, report) = model(config(), Some(QuantKind::Q4K));
     // Rows of 128 numbers divide into no block of 256.
-    let fallen = report.quantisation.iter().map(|note| (note.tensor.as_str(), note.used));
+    let fallen = report.quantization.iter().map(|note| (note.tensor.as_str(), note.used));
     let expected: Vec<(String, &str)> =
         [1, 4].map(|block| (format!("layers.{block}.self_attn.o_proj.weight"), "q8_0")).into();
     assert!(fallen.eq(expected.iter().map(|(name, used)| (name.as_str(), *used))));

@@ -5,7 +5,7 @@ mod support;
 
 use candle_core::{D, Device, Tensor};
 use mico_model::{
-    Caches, Decoder, DeepStack, LoadOptions, Normalisation, Position, Positions, Precision, Tap,
+    Caches, Decoder, DeepStack, LoadOptions, Normalization, Position, Positions, Precision, Tap,
     Tokens, VisionTaps, text_to_visual_attention,
 };
 use serde_json::Value;
@@ -219,10 +219,10 @@ fn pruned(case: &Case, run: &Value) {
     let mut caches = decoder.new_caches();
     let first = decoder.run(0..refine, &hidden, &positions, &mut caches, &taps).unwrap();
     case.check(&format!("{name}.stage2.features"), &select(&first.hidden, &seen), 1e-5);
-    for (suffix, normalisation) in
-        [("", Normalisation::FullCausal), ("_visual_only", Normalisation::VisualOnly)]
+    for (suffix, normalization) in
+        [("", Normalization::FullCausal), ("_visual_only", Normalization::VisualOnly)]
     {
-        let relevance = text_to_visual_attention(&first.taps[0], &seen, normalisation).unwrap();
+        let relevance = text_to_visual_attention(&first.taps[0], &seen, normalization).unwrap();
         let relevance = Tensor::new(relevance, &Device::Cpu).unwrap();
         case.check(&format!("{name}.stage2.relevance{suffix}"), &relevance, 1e-5);
     }

@@ -5,7 +5,7 @@
 mod support;
 
 use candle_core::{D, Device, Tensor};
-use mico_model::{Caches, Decoder, Normalisation, Position, Tap, text_to_visual_attention};
+use mico_model::{Caches, Decoder, Normalization, Position, Tap, text_to_visual_attention};
 use serde_json::Value;
 use support::{Case, select, u32s};
 
@@ -146,10 +146,10 @@ fn pruned(case: &Case, run: &Value) {
     let mut caches = decoder.new_caches();
     let first = decoder.run(0..refine, &hidden, &places, &mut caches, &taps).unwrap();
     case.check(&format!("{name}.stage2.features"), &select(&first.hidden, &seen), TOLERANCE);
-    for (suffix, normalisation) in
-        [("", Normalisation::FullCausal), ("_visual_only", Normalisation::VisualOnly)]
+    for (suffix, normalization) in
+        [("", Normalization::FullCausal), ("_visual_only", Normalization::VisualOnly)]
     {
-        let relevance = text_to_visual_attention(&first.taps[0], &seen, normalisation).unwrap();
+        let relevance = text_to_visual_attention(&first.taps[0], &seen, normalization).unwrap();
         let relevance = Tensor::new(relevance, &Device::Cpu).unwrap();
         case.check(&format!("{name}.stage2.relevance{suffix}"), &relevance, TOLERANCE);
     }

@@ -63,20 +63,20 @@ fn the_same_seed_gives_the_same_model() {
 #[test]
 fn quantised_models_run_and_report_what_fell_back() {
     let dense = Model::synthetic(small(LLAVA), &SyntheticOptions::default()).unwrap().0;
-    for quantise in [QuantKind::Q4K, QuantKind::Q6K, QuantKind::Q8_0] {
+    for quantize in [QuantKind::Q4K, QuantKind::Q6K, QuantKind::Q8_0] {
         let options = SyntheticOptions {
-            quantise: Some(quantise),
+            quantize: Some(quantize),
             precision: Precision::F16,
             ..SyntheticOptions::default()
         };
         let (model, report) = Model::synthetic(small(LLAVA), &options).unwrap();
-        assert!(model.decoder().bytes() < dense.decoder().bytes() / 2, "{}", quantise.name());
+        assert!(model.decoder().bytes() < dense.decoder().bytes() / 2, "{}", quantize.name());
         assert!(logits(&model).iter().all(|x| x.is_finite()));
         // Rows of the MLP's last matrix are 320 long: no multiple of 256.
-        let fallen: Vec<&str> = report.quantisation.iter().map(|n| n.used).collect();
-        let expected = if quantise == QuantKind::Q8_0 { vec![] } else { vec!["q8_0"; 2] };
+        let fallen: Vec<&str> = report.quantization.iter().map(|n| n.used).collect();
+        let expected = if quantize == QuantKind::Q8_0 { vec![] } else { vec!["q8_0"; 2] };
         assert_eq!(fallen, expected);
-        assert!(report.quantisation.iter().all(|n| n.tensor.contains("down_proj")));
+        assert!(report.quantization.iter().all(|n| n.tensor.contains("down_proj")));
     }
 }
 
@@ -95,14 +95,14 @@ fn impossible_shapes_are_refused() {
 fn a_checkpoint_too_narrow_to_quantise_says_so() {
     let folder =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava/llava15");
-    let load = |quantise| {
-        let options = mico_model::LoadOptions { quantise, ..mico_model::LoadOptions::default() };
+    let load = |quantize| {
+        let options = mico_model::LoadOptions { quantize, ..mico_model::LoadOptions::default() };
         Model::load(&folder, &options).unwrap()
     };
     let (exact, _) = load(None);
     let (model, report) = load(Some(QuantKind::Q8_0));
     // Rows of 24 and 40 numbers divide into no block: everything stays as it was, and is named.
-    assert_eq!(report.quantisation.len(), 4 * 7 + 1);
-    assert!(report.quantisation.iter().all(|note| note.used == "none"));
+    assert_eq!(report.quantization.len(), 4 * 7 + 1);
+    assert!(report.quantization.iter().all(|note| note.used == "none"));
     assert_eq!(logits(&exact), logits(&model));
 }

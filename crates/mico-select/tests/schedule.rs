@@ -110,8 +110,8 @@ fn groups_split_as_each_family_does() {
     assert_eq!(image(LLAVA, 128, &[576; 3], 2).pool, [85; 3]);
     assert_eq!(image(INTERNVL3, 128, &[256; 3], 2).pool, [86, 85, 85]);
     // LLaVA recomputes R from the 255 survivors, InternVL does not.
-    let realised = image(LLAVA, 128, &[576; 3], 2);
-    assert_eq!(realised.keep, ((128.0 * 32.0 - 7.0 * 255.0) / 25.0f64).round_ties_even() as usize);
+    let realized = image(LLAVA, 128, &[576; 3], 2);
+    assert_eq!(realized.keep, ((128.0 * 32.0 - 7.0 * 255.0) / 25.0f64).round_ties_even() as usize);
     // At least one per group, even when the pool is smaller than the number of groups.
     assert_eq!(image(INTERNVL3, 1, &[256; 7], 2).pool, [1; 7]);
 }

@@ -35,7 +35,7 @@ pub mod internvl;
 pub mod layout;
 pub mod llava;
 pub mod llava_video;
-pub mod normalise;
+pub mod normalize;
 mod param;
 mod pixels;
 pub mod preprocessor_config;

@@ -8,7 +8,7 @@
 use rayon::prelude::*;
 
 use crate::layout::{Group, GroupKind, VisualLayout, VisualToken};
-use crate::normalise::Normalise;
+use crate::normalize::Normalize;
 use crate::param::{MAX_PIXEL_VALUES, MAX_VIEW_SIDE, ParamError};
 use crate::pixels::{CHANNELS, RgbImage, Size};
 use crate::preprocessor_config::PreprocessorConfig;
@@ -76,7 +76,7 @@ pub enum RowEnd {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LlavaVideo {
     shape: FrameShape,
-    normalise: Normalise,
+    normalize: Normalize,
     backend: ResizeBackend,
 }
 
@@ -84,12 +84,12 @@ impl LlavaVideo {
     /// A processor for frames of `shape`; an error if the shape has no whole token.
     pub fn new(
         shape: FrameShape,
-        normalise: Normalise,
+        normalize: Normalize,
         backend: ResizeBackend,
     ) -> Result<Self, ParamError> {
         shape.check()?;
-        normalise.check()?;
-        Ok(Self { shape, normalise, backend })
+        normalize.check()?;
+        Ok(Self { shape, normalize, backend })
     }
 
     /// The processor a `preprocessor_config.json` or `video_preprocessor_config.json` describes,
@@ -98,7 +98,7 @@ impl LlavaVideo {
     pub fn from_config(config: &PreprocessorConfig, shape: FrameShape) -> Result<Self, ParamError> {
         shape.check()?;
         config.square_views(shape.side, shape.patch)?;
-        Self::new(shape, config.normalise, config.backend)
+        Self::new(shape, config.normalize, config.backend)
     }
 
     /// The pixels `[frames, 3, side, side]` and the token layout of the frames, in their order.
@@ -124,7 +124,7 @@ impl LlavaVideo {
             .collect();
         let side = self.shape.side as usize;
         let shape = vec![pictures.len(), CHANNELS, side, side];
-        Ok(Processed { pixels: self.normalise.apply(&pictures), shape, layout })
+        Ok(Processed { pixels: self.normalize.apply(&pictures), shape, layout })
     }
 
     /// The layout of frames of these sizes, without pixels: frame after frame, each in raster

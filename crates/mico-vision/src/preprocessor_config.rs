@@ -12,7 +12,7 @@ mod fields;
 
 use serde_json::{Map, Value};
 
-use crate::normalise::{BYTE_SCALE, CLIP_MEAN, CLIP_STD, Normalise, Statistics};
+use crate::normalize::{BYTE_SCALE, CLIP_MEAN, CLIP_STD, Normalize, Statistics};
 use crate::pixels::Size;
 use crate::resample::ResizeBackend;
 use fields::{
@@ -152,7 +152,7 @@ pub struct PreprocessorConfig {
     /// Colour of padding: the mean, whether or not values are normalised by it.
     pub ground: [u8; 3],
     /// How bytes are rescaled and normalised to the tower's input values.
-    pub normalise: Normalise,
+    pub normalize: Normalize,
     /// Resolutions to tile at (anyres), in the file's own axis order.
     pub pinpoints: Option<Vec<[u32; 2]>>,
     /// Limits on the area, for models that take images at native resolution.
@@ -200,7 +200,7 @@ impl PreprocessorConfig {
         let mut square = false;
         let mut area = None;
         let mut rescale = (true, BYTE_SCALE);
-        let mut normalise = (true, Statistics { mean: CLIP_MEAN, std: CLIP_STD });
+        let mut normalize = (true, Statistics { mean: CLIP_MEAN, std: CLIP_STD });
         for (field, value) in object {
             // An absent value and a null one both mean the default.
             if value.is_null() {
@@ -224,9 +224,9 @@ impl PreprocessorConfig {
                 "max_patches" => config.tiles.max = Some(small_count(field, value)?),
                 "do_rescale" => rescale.0 = bool_or(field, value)?,
                 "rescale_factor" => rescale.1 = positive_number(field, value)?,
-                "do_normalize" => normalise.0 = bool_or(field, value)?,
-                "image_mean" => normalise.1.mean = triple(field, value)?,
-                "image_std" => normalise.1.std = triple(field, value)?,
+                "do_normalize" => normalize.0 = bool_or(field, value)?,
+                "image_mean" => normalize.1.mean = triple(field, value)?,
+                "image_std" => normalize.1.std = triple(field, value)?,
                 "image_grid_pinpoints" => config.pinpoints = Some(pinpoints(field, value)?),
                 "resample" if value.as_u64() == Some(BICUBIC) => {}
                 "resample" => return Err(fields::wrong(field, value, "3 (bicubic)")),
@@ -251,10 +251,10 @@ impl PreprocessorConfig {
         if let (Resize::Exact(size), false) = (config.resize, crop_stated) {
             config.crop = size;
         }
-        config.ground = normalise.1.mean_colour();
-        config.normalise = Normalise {
+        config.ground = normalize.1.mean_colour();
+        config.normalize = Normalize {
             rescale: rescale.0.then_some(rescale.1),
-            statistics: normalise.0.then_some(normalise.1),
+            statistics: normalize.0.then_some(normalize.1),
         };
         Ok(config)
     }

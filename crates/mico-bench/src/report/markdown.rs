@@ -29,7 +29,7 @@ const COLUMNS: [Column; 18] = [
     ("decode/token", |row| milliseconds(row.seconds.decode_per_token)),
     ("GFLOPs", gflops),
     ("promised", |row| speedup(row, true, |speedup| speedup.promised)),
-    ("realised", |row| speedup(row, true, |speedup| speedup.realised.median)),
+    ("realised", |row| speedup(row, true, |speedup| speedup.realized.median)),
     ("share", |row| share(row, true)),
     ("pruning", |row| {
         row.pruning_share.map_or_else(String::new, |share| format!("{:.2} %", share * 100.0))

@@ -37,7 +37,8 @@ pub struct Speedup {
     /// The ratio of the FLOPs.
     pub promised: f64,
     /// Ratios within each round, so that a slow round counts against neither side.
-    pub realised: Spread,
+    #[serde(rename = "realised")]
+    pub realized: Spread,
     /// Realised (median) over promised.
     pub share: f64,
 }
@@ -45,8 +46,8 @@ pub struct Speedup {
 impl Speedup {
     pub(super) fn new(promised: f64, before: &[f64], after: &[f64]) -> Self {
         let ratios = before.iter().zip(after).map(|(before, after)| before / after).collect();
-        let realised = Spread::of(ratios);
-        Self { promised, realised, share: realised.median / promised }
+        let realized = Spread::of(ratios);
+        Self { promised, realized, share: realized.median / promised }
     }
 }
 
@@ -69,7 +70,7 @@ mod tests {
     #[test]
     fn speedups_pair_runs_of_a_round() {
         let speedup = Speedup::new(4.0, &[4.0, 40.0, 6.0], &[2.0, 20.0, 2.0]);
-        let Spread { median, min, max, .. } = speedup.realised;
+        let Spread { median, min, max, .. } = speedup.realized;
         assert_eq!((median, min, max), (2.0, 2.0, 3.0));
         assert_eq!(speedup.share, 0.5);
     }

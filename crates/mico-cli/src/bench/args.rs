@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args};
+use mico_engine::pruner::MethodSpec;
 use mico_model::Preset;
 use mico_vision::Size;
 
@@ -32,7 +33,7 @@ pub struct BenchArgs {
     pub(super) synthetic: Option<&'static Preset>,
     /// Pruners, separated by commas; settings follow a name as in `vispruner:ratio=0.3`.
     #[arg(long, visible_alias = "methods", value_name = "NAMES", default_value = "mico", value_delimiter = ',', value_parser = choices::pruner_spec())]
-    pub(super) method: Vec<String>,
+    pub(super) method: Vec<MethodSpec>,
     /// Layer-average numbers of visual tokens, separated by commas. Unless given: 2/9, 1/9 and 1/18
     /// of all visual tokens. The unpruned model is always measured, too.
     #[arg(long, visible_alias = "budgets", value_name = "T", value_delimiter = ',')]

@@ -59,8 +59,7 @@ fn conditions(args: &BenchArgs) -> Result<Vec<Condition>, Failure> {
     if args.no_prune {
         return Ok(vec![Condition::unpruned(&base)]);
     }
-    let methods = args.method.iter().map(|text| text.parse().map_err(Failure::misused));
-    let mut comparison = Comparison::new(methods.collect::<Result<_, _>>()?);
+    let mut comparison = Comparison::new(args.method.clone());
     let tokens = args.budget.iter().map(|&tokens| Budget::Tokens(tokens));
     let shares = args.keep.iter().map(|&share| Budget::Share(share));
     let budgets: Vec<Budget> = tokens.chain(shares).collect();

@@ -127,6 +127,50 @@ fn quality_over_speed() {
     assert!(refused(&mut bench(&call), 1).contains("no row has a Rel"));
 }
 
+#[test]
+fn quality_of_the_same_block_pool_and_switches() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let [quality, svg] = ["summary.json", "b.svg"].map(at);
+    let row = |setting: &str, tokens: Option<usize>| value!({"setting": setting, "tokens": tokens, "rel": {"value": 90.0}});
+    let call = ["--repeats", "1", "--plot", &svg, "--quality", &quality];
+    let own = ["--refine-layer", "2", "--pool", "1", "--switch", "position_mode=compact"];
+    let missing = |label: &str| {
+        let rows = [row("unpruned", None), row(label, Some(6)), row("random", Some(6))];
+        fs::write(&quality, value!({"rows": rows}).to_string()).unwrap();
+        let output = bench(&[&call[..], &own].concat()).output().unwrap();
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{message}");
+        message.contains("no Rel of: mico 6")
+    };
+    // An evaluation writes switches into labels unless its whole run has them.
+    assert!(!missing("mico K=2 n=1 position_mode=compact"));
+    assert!(!missing("mico K=2 n=1"));
+    for other in ["mico", "mico K=2", "mico n=1", "mico K=2 n=1 position_mode=original"] {
+        assert!(missing(other), "{other}");
+    }
+}
+
+#[test]
+fn runs_know_their_switches_and_the_model_its_number_format() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("bench.json").display().to_string();
+    let call = ["--repeats", "1", "--out", &out, "--resume"];
+    let with = |more: &[&str]| bench(&[&call[..], more].concat());
+    let plain = json(&mut with(&[]));
+    assert_eq!(plain["configuration"]["dtype"], "stored");
+    let journal = folder.path().join("bench.jsonl");
+    let runs = || fs::read_to_string(&journal).unwrap().lines().count() - 1;
+    assert_eq!(runs(), 3);
+    // Another switch is another condition: nothing that was measured stands for it.
+    json(&mut with(&["--switch", "position_mode=compact"]));
+    assert_eq!(runs(), 6);
+    let message = refused(&mut with(&["--dtype", "bf16"]), 2);
+    assert!(message.contains("dtype stored (now bf16)"), "{message}");
+    let message = refused(&mut with(&["--switch", "nosuch=1"]), 2);
+    assert!(message.contains("nosuch"), "{message}");
+}
+
 /// Every element is closed, every number is one, and the words are there.
 fn check_svg(text: &str, words: &[&str]) {
     assert!(text.starts_with("<svg ") && text.ends_with("</svg>\n"), "{text}");

@@ -30,7 +30,7 @@ pub use crate::prompt::{ChatMl, Piece, PromptFormat};
 
 use std::fmt;
 
-use mico_model::{Architecture, Family, ModelConfig, Normalisation, Preset, Traits};
+use mico_model::{Architecture, Family, ModelConfig, Normalization, Preset, Traits};
 use mico_select::Remainder;
 use mico_select::schedule::{OutOfRange, PoolBasis};
 use mico_vision::Size;
@@ -110,7 +110,7 @@ pub struct SchedulePolicy {
     /// Whether budgets are per frame of a video.
     pub per_frame: bool,
     /// How text-to-visual attention is normalised.
-    pub relevance: Normalisation,
+    pub relevance: Normalization,
 }
 
 impl SchedulePolicy {
@@ -120,7 +120,7 @@ impl SchedulePolicy {
         remainder: Remainder::Drop,
         out_of_range: OutOfRange::Clip,
         per_frame: false,
-        relevance: Normalisation::FullCausal,
+        relevance: Normalization::FullCausal,
     };
 }
 

@@ -1,6 +1,6 @@
 //! Qwen3.5: Qwen3-VL's vision before a decoder most of whose blocks have linear attention.
 
-use mico_model::{Normalisation, architectures};
+use mico_model::{Normalization, architectures};
 use mico_select::schedule::OutOfRange;
 
 use super::qwen::CHATML;
@@ -21,7 +21,7 @@ pub static QWEN3_5: FamilySpec = FamilySpec {
     prompt: PromptSpec { formats: &[&PROMPT], format: |_| &PROMPT, ..QWEN3_VL.prompt },
     pruning: SchedulePolicy {
         out_of_range: OutOfRange::Refuse,
-        relevance: Normalisation::VisualOnly,
+        relevance: Normalization::VisualOnly,
         ..SchedulePolicy::PAPER
     },
     ..QWEN3_VL

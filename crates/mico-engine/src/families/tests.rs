@@ -131,7 +131,7 @@ fn schedules_are_those_of_the_paper() {
         assert_eq!(first, preset.name == "internvl3-8b");
         let hybrid = preset.name == "qwen3.5-9b";
         assert_eq!(schedule.policy.out_of_range == OutOfRange::Refuse, hybrid);
-        assert_eq!(schedule.relevance == Normalisation::VisualOnly, hybrid);
+        assert_eq!(schedule.relevance == Normalization::VisualOnly, hybrid);
     }
 }
 

@@ -11,7 +11,7 @@ use super::live::{LiveTokens, RowKinds};
 use super::{TurnContext, gather};
 use crate::error::Result;
 use crate::features::Features;
-use crate::model_traits::normalisation;
+use crate::model_traits::normalization;
 use crate::trace::{Seconds, timed};
 
 /// What was observed at a cut.
@@ -105,10 +105,10 @@ impl Observing<'_> {
             }
             (TextAttention::LastToken, Some(tap)) => of_row(tap),
             (TextAttention::Mean(how), Some(tap)) => {
-                Ok(Some(text_to_visual_attention(tap, &visual(tap), normalisation(how))?))
+                Ok(Some(text_to_visual_attention(tap, &visual(tap), normalization(how))?))
             }
             (TextAttention::Raters, Some(tap)) => {
-                let how = mico_model::Normalisation::FullCausal;
+                let how = mico_model::Normalization::FullCausal;
                 Ok(Some(text_to_visual_attention(tap, &visual(tap), how)?))
             }
             (_, None) => Ok(None),

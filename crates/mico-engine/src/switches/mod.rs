@@ -11,7 +11,7 @@ pub use table::{
     RESIZE_BACKEND, SWITCHES, Switch, VIDEO_NEWLINE, VIDEO_STAGE1_FEATURE,
 };
 
-use mico_model::Normalisation;
+use mico_model::Normalization;
 use mico_select::pruner::PositionRule;
 use mico_vision::llava::{AnyresAxis, NextPacking, PadMode};
 use mico_vision::llava_video::RowEnd;
@@ -79,7 +79,7 @@ pub struct Switches {
     /// `compact`.
     pub position_mode: PositionMode,
     /// `relevance`: `auto` (`visual_only` for Qwen3.5, else `full_causal`), or either of the two.
-    pub relevance: Option<Normalisation>,
+    pub relevance: Option<Normalization>,
     /// `next_packing`: `auto` (pruned runs `spatial`, unpruned runs `spatial_unpad`), or either of
     /// the two for all runs.
     pub next_packing: Option<NextPacking>,
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn reads_pairs_and_refuses_the_rest() {
         let read: Switches = "relevance=visual-only, Next_Packing=spatial".parse().unwrap();
-        assert_eq!(read.relevance, Some(Normalisation::VisualOnly));
+        assert_eq!(read.relevance, Some(Normalization::VisualOnly));
         assert_eq!(read.next_packing, Some(NextPacking::Spatial));
         for wrong in ["relevance", "relevance=all", "speed=fast"] {
             assert!(wrong.parse::<Switches>().is_err(), "{wrong}");

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mico_model::Normalisation;
+use mico_model::Normalization;
 use mico_vision::llava::{AnyresAxis, NextPacking, PadMode};
 use mico_vision::llava_video::RowEnd;
 use mico_vision::resample::ResizeBackend;
@@ -33,8 +33,8 @@ macro_rules! words {
 }
 
 words!(PositionMode: "auto" => Self::Auto, "original" => Self::Original, "compact" => Self::Compact);
-words!(Option<Normalisation>: "auto" => None, "full_causal" => Some(Normalisation::FullCausal),
-    "visual_only" => Some(Normalisation::VisualOnly));
+words!(Option<Normalization>: "auto" => None, "full_causal" => Some(Normalization::FullCausal),
+    "visual_only" => Some(Normalization::VisualOnly));
 words!(Option<NextPacking>: "auto" => None, "spatial" => Some(NextPacking::Spatial),
     "spatial_unpad" => Some(NextPacking::SpatialUnpad));
 words!(Option<RowEnd>: "auto" => None, "grid" => Some(RowEnd::Newline), "none" => Some(RowEnd::None));

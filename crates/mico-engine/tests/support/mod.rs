@@ -103,6 +103,19 @@ impl Case {
         request
     }
 
+    /// Those of the switches that the family has: it refuses others.
+    pub(crate) fn own_switches(&self, words: &str) -> Switches {
+        let mut switches = Switches::default();
+        for word in words.split(',') {
+            let one: Switches = word.parse().unwrap();
+            if self.engine.family().check_switches(&one).is_ok() {
+                let (name, value) = word.split_once('=').unwrap();
+                switches.set(name, value).unwrap();
+            }
+        }
+        switches
+    }
+
     /// Sets the switches a run was made with.
     pub(crate) fn switch(&mut self, run: &Value) {
         let mut switches = Switches::default();

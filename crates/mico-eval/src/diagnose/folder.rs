@@ -34,7 +34,7 @@ const REFERRING: &str =
 
 /// How the values of label maps are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Labelling {
+pub struct Labeling {
     /// Number of classes; labels count from 0.
     pub classes: usize,
     /// The label of pixels that have none.
@@ -46,7 +46,7 @@ pub struct Labelling {
 #[derive(Debug)]
 pub struct Folder {
     root: PathBuf,
-    labelling: Labelling,
+    labeling: Labeling,
     pictures: Vec<Entry>,
 }
 
@@ -55,7 +55,7 @@ pub struct Folder {
 struct Entry {
     /// Its path below `images`.
     name: String,
-    labelled: bool,
+    labeled: bool,
     objects: Vec<Marked>,
     queries: Vec<Query>,
 }
@@ -79,7 +79,7 @@ struct QueryLine {
 
 impl Folder {
     /// Reads a folder's annotations for some checks; a check whose file is missing is an error.
-    pub fn open(root: &Path, checks: &[Check], labelling: Labelling) -> Result<Self> {
+    pub fn open(root: &Path, checks: &[Check], labeling: Labeling) -> Result<Self> {
         let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
         for &check in checks {
             let path = root.join(file(check));
@@ -91,7 +91,7 @@ impl Folder {
                 return Err(DiagnoseError::Io { path, source: missing });
             }
             match check {
-                Check::Information => labelled(root, &mut entries)?,
+                Check::Information => labeled(root, &mut entries)?,
                 Check::Reliability => {
                     lines(&path, |line: ObjectLine| {
                         let entry = entry(&mut entries, &line.image)?;
@@ -115,7 +115,7 @@ impl Folder {
         }
         let named = |(name, entry): (String, Entry)| Entry { name, ..entry };
         let pictures = entries.into_iter().map(named).collect();
-        Ok(Self { root: root.to_owned(), labelling, pictures })
+        Ok(Self { root: root.to_owned(), labeling, pictures })
     }
 
     /// The checks whose files a folder has.
@@ -171,7 +171,7 @@ fn entry<'a>(
 }
 
 /// Enters the pictures that have a label map.
-fn labelled(root: &Path, entries: &mut BTreeMap<String, Entry>) -> Result<()> {
+fn labeled(root: &Path, entries: &mut BTreeMap<String, Entry>) -> Result<()> {
     let (images, labels) = (root.join(IMAGES), root.join(LABELS));
     let mut open = vec![(PathBuf::new(), 0)];
     while let Some((below, depth)) = open.pop() {
@@ -191,7 +191,7 @@ fn labelled(root: &Path, entries: &mut BTreeMap<String, Entry>) -> Result<()> {
             if ENDINGS.contains(&ending.as_str())
                 && labels.join(&below).with_extension("png").is_file()
             {
-                entries.entry(name.to_owned()).or_default().labelled = true;
+                entries.entry(name.to_owned()).or_default().labeled = true;
             }
         }
     }
@@ -231,12 +231,12 @@ impl Source for Folder {
     }
 
     fn classes(&self) -> usize {
-        self.labelling.classes
+        self.labeling.classes
     }
 
     fn pictures(&self, check: Check) -> Vec<usize> {
         let has = |entry: &Entry| match check {
-            Check::Information => entry.labelled,
+            Check::Information => entry.labeled,
             Check::Reliability => !entry.objects.is_empty(),
             Check::Relevance => !entry.queries.is_empty(),
         };
@@ -255,7 +255,7 @@ impl Source for Folder {
 
     fn labels(&self, picture: usize) -> std::result::Result<LabelMap, String> {
         let path = self.labels_path(&self.entry(picture)?.name);
-        let Labelling { classes, void } = self.labelling;
+        let Labeling { classes, void } = self.labeling;
         let map = label_file::read(&read(&path)?, void, classes);
         map.map_err(|error| format!("label map {}: {error}", path.display()))
     }
@@ -283,7 +283,7 @@ fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    const LABELLING: Labelling = Labelling { classes: 3, void: Some(255) };
+    const LABELLING: Labeling = Labeling { classes: 3, void: Some(255) };
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();

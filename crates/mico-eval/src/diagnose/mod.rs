@@ -26,7 +26,7 @@ use mico_engine::{Engine, SessionOptions};
 use serde::Serialize;
 
 pub use error::{DiagnoseError, Result};
-pub use folder::{Folder, Labelling};
+pub use folder::{Folder, Labeling};
 pub use information::{Information, InformationBin, PositionPoint, Trimmed, information};
 pub use measure::{DRAWS, Measure};
 pub use probe::ProbeKind;

@@ -196,7 +196,7 @@ impl Entry {
             let mut setting = setting.clone();
             setting.switches.set_all(words)?;
             let mut condition = Condition::of(setting, base);
-            if let Some(label) = self.labelled(&condition, layers, words) {
+            if let Some(label) = self.labeled(&condition, layers, words) {
                 condition.label = label;
             }
             Ok(condition)
@@ -205,7 +205,7 @@ impl Entry {
     }
 
     /// The label with whatever differs between this entry's settings.
-    fn labelled(&self, condition: &Condition, layers: usize, switches: &str) -> Option<String> {
+    fn labeled(&self, condition: &Condition, layers: usize, switches: &str) -> Option<String> {
         let (mut label, pruning) = (self.label.clone()?, condition.pruning()?);
         if self.methods.len() > 1 {
             let _ = write!(label, " {}", pruning.method);

@@ -288,7 +288,7 @@ mod tests {
         (0..count).map(|_| next()).collect()
     }
 
-    fn quantised(output: usize, input: usize) -> (QTensor, Q4kMatrix) {
+    fn quantized(output: usize, input: usize) -> (QTensor, Q4kMatrix) {
         let weights = noise(output * input, 3);
         let weights = Tensor::from_vec(weights, (output, input), &Device::Cpu).unwrap();
         let weights = QTensor::quantize(&weights, GgmlDType::Q4K).unwrap();
@@ -318,7 +318,7 @@ mod tests {
         for (rows, input, output) in
             [(1, 256, 1), (3, 512, 16), (4, 256, 70), (7, 768, 129), (199, 256, 33), (0, 256, 8)]
         {
-            let (weights, packed) = quantised(output, input);
+            let (weights, packed) = quantized(output, input);
             let value =
                 |i: usize| if i % 256 == 9 { -128.0 } else { (i * 37 % 251) as f32 - 124.0 };
             let x: Vec<f32> = (0..rows * input).map(value).collect();
@@ -341,7 +341,7 @@ mod tests {
             return;
         }
         let (rows, input, output) = (13, 1024, 48);
-        let (weights, packed) = quantised(output, input);
+        let (weights, packed) = quantized(output, input);
         let x = noise(rows * input, 7);
         let x = Tensor::from_vec(x, (rows, input), &Device::Cpu).unwrap();
         let exact = x.matmul(&weights.dequantize(&Device::Cpu).unwrap().t().unwrap()).unwrap();
@@ -360,7 +360,7 @@ mod tests {
             return;
         }
         let (rows, input, output) = (101, 512, 40);
-        let (_, packed) = quantised(output, input);
+        let (_, packed) = quantized(output, input);
         let x = noise(rows * input, 5);
         let all = packed.product(&x, &|_, _, _| {});
         for row in [0, 3, 95, 96, 100] {

@@ -4,7 +4,7 @@ use super::JudgeError;
 use super::fields::{answers, text};
 use super::rule::{Rule, Stack, YesNo};
 use super::settings::Rules;
-use crate::rules::vqa::Normaliser;
+use crate::rules::vqa::Normalizer;
 use crate::rules::{chartqa, docvqa, gqa, ocrbench, vqa, yesno};
 use crate::text::{lower, strip};
 use crate::{Fields, Grade};
@@ -26,13 +26,13 @@ pub(super) fn grade(
             f64::from(equal(prediction, text(fields, "answer")?))
         }
         Rule::Vqa(stack) => {
-            let normaliser = if stack == Stack::VlmEvalKit {
-                Normaliser::VlmEvalKit(rules.vqa)
+            let normalizer = if stack == Stack::VlmEvalKit {
+                Normalizer::VlmEvalKit(rules.vqa)
             } else {
-                Normaliser::Llava
+                Normalizer::Llava
             };
-            let score = vqa::score(prediction, &answers(fields)?, normaliser);
-            return Ok(Grade { score, reading: reading(&vqa::normalise(prediction, normaliser)) });
+            let score = vqa::score(prediction, &answers(fields)?, normalizer);
+            return Ok(Grade { score, reading: reading(&vqa::normalize(prediction, normalizer)) });
         }
         Rule::ChartQa(Stack::Lmms) => {
             let right = answers(fields)?.iter().any(|answer| chartqa::relaxed(prediction, answer));

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::input::{answer, answers, prediction, rows, text};
 use super::{Entry, RawError};
-use crate::rules::vqa::{Normaliser, Stop};
+use crate::rules::vqa::{Normalizer, Stop};
 use crate::rules::{chartqa, docvqa, gqa, ocrbench, percent, vqa};
 use crate::text::{round, strip};
 
@@ -13,11 +13,11 @@ pub(super) const RAW: &[Entry] = &[
     Entry::set("llava.gqa", llava_gqa),
     Entry::item("lmms.gqa", |input| equal(input, gqa::lmms)),
     Entry::item("vlmevalkit.gqa", |input| equal(input, gqa::vlmevalkit)),
-    Entry::item("llava.textvqa", |input| textvqa(input, Normaliser::Llava)),
-    Entry::item("lmms.textvqa", |input| textvqa(input, Normaliser::Llava)),
-    Entry::item("vlmevalkit.textvqa", |input| textvqa(input, Normaliser::CURRENT)),
+    Entry::item("llava.textvqa", |input| textvqa(input, Normalizer::Llava)),
+    Entry::item("lmms.textvqa", |input| textvqa(input, Normalizer::Llava)),
+    Entry::item("vlmevalkit.textvqa", |input| textvqa(input, Normalizer::CURRENT)),
     Entry::item("vlmevalkit.textvqa.before_2025_05", |input| {
-        textvqa(input, Normaliser::VlmEvalKit(Stop::BeforeNoDigit))
+        textvqa(input, Normalizer::VlmEvalKit(Stop::BeforeNoDigit))
     }),
     Entry::item("vlmevalkit.chartqa", |input| {
         Ok(score(chartqa::vlmevalkit(&prediction(input)?, &answers(input)?)))
@@ -58,10 +58,10 @@ fn llava_gqa(input: &Value) -> Result<Value, RawError> {
     Ok(json!({ "accuracy_pct": round(percent(right, rows.len()), 2) }))
 }
 
-fn textvqa(input: &Value, normaliser: Normaliser) -> Result<Value, RawError> {
+fn textvqa(input: &Value, normalizer: Normalizer) -> Result<Value, RawError> {
     let prediction = prediction(input)?;
-    let score = vqa::score(&prediction, &answers(input)?, normaliser);
-    Ok(json!({ "score": score, "normalized": vqa::normalise(&prediction, normaliser) }))
+    let score = vqa::score(&prediction, &answers(input)?, normalizer);
+    Ok(json!({ "score": score, "normalized": vqa::normalize(&prediction, normalizer) }))
 }
 
 fn category(input: &Value) -> Result<String, RawError> {

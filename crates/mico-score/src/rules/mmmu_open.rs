@@ -34,7 +34,7 @@ pub fn meanings(response: &str) -> Vec<Meaning> {
     });
     let mut unique = Vec::new();
     for text in tails.iter().cloned().chain(numbers) {
-        for meaning in normalised(&text) {
+        for meaning in normalized(&text) {
             if !unique.contains(&meaning) {
                 unique.push(meaning);
             }
@@ -45,7 +45,7 @@ pub fn meanings(response: &str) -> Vec<Meaning> {
 
 /// Whether any candidate equals a gold number or contains a gold text.
 pub fn right(response: &str, answers: &[String]) -> bool {
-    let golds: Vec<Meaning> = answers.iter().flat_map(|answer| normalised(answer)).collect();
+    let golds: Vec<Meaning> = answers.iter().flat_map(|answer| normalized(answer)).collect();
     let agrees = |meaning: &Meaning, gold: &Meaning| match (meaning, gold) {
         (Meaning::Text(text), Meaning::Text(gold)) => text.contains(gold.as_str()),
         (Meaning::Number(value), Meaning::Number(gold)) => value == gold,
@@ -54,7 +54,7 @@ pub fn right(response: &str, answers: &[String]) -> bool {
     meanings(response).iter().any(|meaning| golds.iter().any(|gold| agrees(meaning, gold)))
 }
 
-fn normalised(text: &str) -> Vec<Meaning> {
+fn normalized(text: &str) -> Vec<Meaning> {
     let text = strip(text);
     if let Some(value) = float(&text.replace(',', "")) {
         return vec![Meaning::Number(round(value, 2))];

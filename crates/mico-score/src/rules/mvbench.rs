@@ -11,7 +11,7 @@ pub fn gold_letter(candidates: &[String], answer: &str) -> Option<char> {
 /// lmms-eval's normal form of a text: a capital letter A to E, or the text in lower case without
 /// punctuation.
 pub fn reading(text: &str) -> String {
-    if let Some(letter) = labelled(strip(text)) {
+    if let Some(letter) = labeled(strip(text)) {
         return letter.to_string();
     }
     let text = text.replace(['\n', '\t'], " ");
@@ -25,7 +25,7 @@ pub fn reading(text: &str) -> String {
 }
 
 /// The letter of a reply such as "B. the red car", if it is on one line.
-fn labelled(text: &str) -> Option<char> {
+fn labeled(text: &str) -> Option<char> {
     let (letter, rest) = text.split_once('.')?;
     let rest = rest.trim_start_matches(is_space);
     let mut letters = letter.chars();

@@ -18,14 +18,14 @@ pub enum Stop {
 
 /// Which toolkit's answer normaliser is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Normaliser {
+pub enum Normalizer {
     /// The normaliser of LLaVA and lmms-eval, which also drops commas and question marks first.
     Llava,
     /// The normaliser of VLMEvalKit, whose treatment of full stops changed in May 2025.
     VlmEvalKit(Stop),
 }
 
-impl Normaliser {
+impl Normalizer {
     /// VLMEvalKit's normaliser since May 2025.
     pub const CURRENT: Self = Self::VlmEvalKit(Stop::BetweenNoDigits);
 }
@@ -80,10 +80,10 @@ fn words(text: &str) -> String {
 }
 
 /// The normal form in which answers are compared.
-pub fn normalise(text: &str, normaliser: Normaliser) -> String {
-    let (text, stop) = match normaliser {
-        Normaliser::VlmEvalKit(stop) => (text.to_owned(), stop),
-        Normaliser::Llava => {
+pub fn normalize(text: &str, normalizer: Normalizer) -> String {
+    let (text, stop) = match normalizer {
+        Normalizer::VlmEvalKit(stop) => (text.to_owned(), stop),
+        Normalizer::Llava => {
             let text = lower(text).replace([',', '?'], "").replace("'s", " 's");
             (strip(&text).to_owned(), Stop::BeforeNoDigit)
         }
@@ -94,10 +94,10 @@ pub fn normalise(text: &str, normaliser: Normaliser) -> String {
 
 /// VQA accuracy, from 0 to 1: the mean over annotators of min(1, number of other agreeing
 /// annotators / 3).
-pub fn score(prediction: &str, answers: &[String], normaliser: Normaliser) -> f64 {
-    let prediction = normalise(prediction, normaliser);
+pub fn score(prediction: &str, answers: &[String], normalizer: Normalizer) -> f64 {
+    let prediction = normalize(prediction, normalizer);
     let agree: Vec<bool> =
-        answers.iter().map(|answer| normalise(answer, normaliser) == prediction).collect();
+        answers.iter().map(|answer| normalize(answer, normalizer) == prediction).collect();
     let agreeing = agree.iter().filter(|agrees| **agrees).count();
     if answers.is_empty() {
         return 0.0;
@@ -116,19 +116,19 @@ mod tests {
 
     #[test]
     fn a_stop_after_a_digit_tells_the_normalisers_apart() {
-        assert_eq!(normalise("3.", Normaliser::Llava), "3");
-        assert_eq!(normalise("3.", Normaliser::CURRENT), "3.");
-        assert_eq!(normalise("3.", Normaliser::VlmEvalKit(Stop::BeforeNoDigit)), "3");
-        assert_eq!(normalise("3.5", Normaliser::Llava), "3.5");
+        assert_eq!(normalize("3.", Normalizer::Llava), "3");
+        assert_eq!(normalize("3.", Normalizer::CURRENT), "3.");
+        assert_eq!(normalize("3.", Normalizer::VlmEvalKit(Stop::BeforeNoDigit)), "3");
+        assert_eq!(normalize("3.5", Normalizer::Llava), "3.5");
     }
 
     #[test]
     fn words_numbers_and_contractions() {
-        assert_eq!(normalise("The Two\tdogs dont", Normaliser::CURRENT), "2 dogs don't");
-        assert_eq!(normalise("What's?", Normaliser::Llava), "what 's");
-        assert_eq!(normalise("coca-cola", Normaliser::CURRENT), "coca cola");
-        assert_eq!(normalise("coca -cola", Normaliser::CURRENT), "coca cola");
-        assert_eq!(normalise("1,000 a-b", Normaliser::CURRENT), "1000 ab");
+        assert_eq!(normalize("The Two\tdogs dont", Normalizer::CURRENT), "2 dogs don't");
+        assert_eq!(normalize("What's?", Normalizer::Llava), "what 's");
+        assert_eq!(normalize("coca-cola", Normalizer::CURRENT), "coca cola");
+        assert_eq!(normalize("coca -cola", Normalizer::CURRENT), "coca cola");
+        assert_eq!(normalize("1,000 a-b", Normalizer::CURRENT), "1000 ab");
     }
 
     #[test]
@@ -140,10 +140,10 @@ mod tests {
     fn the_score_counts_the_other_nine() {
         let expected = [0.0, 0.3, 0.6, 0.9, 1.0, 1.0];
         for (count, score) in expected.into_iter().enumerate() {
-            let got = super::score("red", &ten("red", count, "blue"), Normaliser::Llava);
+            let got = super::score("red", &ten("red", count, "blue"), Normalizer::Llava);
             assert!((got - score).abs() < 1e-12, "{count}: {got}");
         }
-        assert_eq!(super::score("The Red.", &ten("red", 2, "dark red"), Normaliser::Llava), 0.6);
-        assert_eq!(super::score("x", &[], Normaliser::Llava), 0.0);
+        assert_eq!(super::score("The Red.", &ten("red", 2, "dark red"), Normalizer::Llava), 0.6);
+        assert_eq!(super::score("x", &[], Normalizer::Llava), 0.0);
     }
 }

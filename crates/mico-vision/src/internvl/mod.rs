@@ -11,7 +11,7 @@ pub use grid::{MAX_TILES, TileLimits};
 use grid::TileGrid;
 
 use crate::layout::{Group, GroupKind, VisualLayout, VisualToken};
-use crate::normalise::Normalise;
+use crate::normalize::Normalize;
 use crate::param::{MAX_PIXEL_VALUES, MAX_VIEW_SIDE, ParamError};
 use crate::pixels::{CHANNELS, RgbImage, Size};
 use crate::preprocessor_config::PreprocessorConfig;
@@ -65,7 +65,7 @@ pub struct InternVl {
     shape: TileShape,
     limits: TileLimits,
     thumbnail: bool,
-    normalise: Normalise,
+    normalize: Normalize,
     backend: ResizeBackend,
 }
 
@@ -91,13 +91,13 @@ impl InternVl {
         shape: TileShape,
         limits: TileLimits,
         thumbnail: bool,
-        normalise: Normalise,
+        normalize: Normalize,
         backend: ResizeBackend,
     ) -> Result<Self, ParamError> {
         shape.check()?;
         limits.check()?;
-        normalise.check()?;
-        Ok(Self { shape, limits, thumbnail, normalise, backend })
+        normalize.check()?;
+        Ok(Self { shape, limits, thumbnail, normalize, backend })
     }
 
     /// The processor a `preprocessor_config.json` describes, for tiles of `shape`, which the file
@@ -118,7 +118,7 @@ impl InternVl {
             let accepted = "nothing, the tiling follows from the number of tiles";
             return Err(ParamError::new("image_grid_pinpoints", "a list", accepted));
         }
-        Self::new(shape, limits, thumbnail, config.normalise, config.backend)
+        Self::new(shape, limits, thumbnail, config.normalize, config.backend)
     }
 
     /// The pixels `[tiles, 3, side, side]`, thumbnail last, and the token layout of an image.
@@ -129,7 +129,7 @@ impl InternVl {
             tiles.iter().map(|(_, view)| view.render(image, self.backend)).collect();
         let side = self.shape.side as usize;
         let shape = vec![pictures.len(), CHANNELS, side, side];
-        Ok(Processed { pixels: self.normalise.apply(&pictures), shape, layout })
+        Ok(Processed { pixels: self.normalize.apply(&pictures), shape, layout })
     }
 
     /// The layout of an image of this size, without pixels: tile after tile, each in raster

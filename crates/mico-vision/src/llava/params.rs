@@ -1,7 +1,7 @@
 //! The input parameters both LLaVA processors share, checked once.
 
 use crate::layout::VisualLayout;
-use crate::normalise::Normalise;
+use crate::normalize::Normalize;
 use crate::param::{MAX_VIEW_SIDE, ParamError};
 use crate::pixels::{RgbImage, Size};
 use crate::preprocessor_config::{PreprocessorConfig, Resize};
@@ -19,7 +19,7 @@ pub struct Tower {
     /// Colour of padding, in RGB.
     pub ground: [u8; 3],
     /// How bytes are rescaled and normalised to the tower's input values.
-    pub normalise: Normalise,
+    pub normalize: Normalize,
     /// Which library's resampling to reproduce.
     pub backend: ResizeBackend,
 }
@@ -37,7 +37,7 @@ impl Tower {
         if !(1..=most).contains(&self.patch) {
             return Err(ParamError::new("patch size", self.patch, format!("1 to {most}")));
         }
-        self.normalise.check()
+        self.normalize.check()
     }
 
     /// The tower that `config` describes, with patches of side `patch`, and its checked resize
@@ -55,7 +55,7 @@ impl Tower {
             view: config.crop,
             patch,
             ground: config.ground,
-            normalise: config.normalise,
+            normalize: config.normalize,
             backend: config.backend,
         };
         tower.check()?;
@@ -72,7 +72,7 @@ impl Tower {
         let pictures: Vec<RgbImage> =
             views.iter().map(|view| view.render(image, self.backend)).collect();
         Processed {
-            pixels: self.normalise.apply(&pictures),
+            pixels: self.normalize.apply(&pictures),
             shape: vec![views.len(), 3, self.view.height as usize, self.view.width as usize],
             layout,
         }

@@ -1,7 +1,7 @@
 //! The preprocessing of each model family when a checkpoint has no configuration file.
 
 use super::{DEFAULT_SIDE, PixelArea, PreprocessorConfig, Resize, TileCount};
-use crate::normalise::{Normalise, Statistics};
+use crate::normalize::{Normalize, Statistics};
 use crate::pixels::Size;
 use crate::qwen::PixelLimits;
 use crate::resample::ResizeBackend;
@@ -17,7 +17,7 @@ impl PreprocessorConfig {
             do_center_crop: true,
             do_pad: None,
             ground: Statistics::CLIP.mean_colour(),
-            normalise: Normalise::CLIP,
+            normalize: Normalize::CLIP,
             pinpoints: None,
             area: PixelArea::default(),
             tiles: TileCount::default(),
@@ -30,8 +30,8 @@ impl PreprocessorConfig {
     }
 
     /// Preprocessing that states nothing but the normalisation.
-    pub fn normalised(normalise: Normalise) -> Self {
-        Self { normalise, ..Self::clip(DEFAULT_SIDE) }
+    pub fn normalized(normalize: Normalize) -> Self {
+        Self { normalize, ..Self::clip(DEFAULT_SIDE) }
     }
 
     /// Square views of the given side, aspect ignored, with `ImageNet`'s statistics: InternVL.
@@ -77,7 +77,7 @@ impl PreprocessorConfig {
     fn with(statistics: Statistics, side: u32) -> Self {
         Self {
             ground: statistics.mean_colour(),
-            normalise: Normalise { statistics: Some(statistics), ..Normalise::CLIP },
+            normalize: Normalize { statistics: Some(statistics), ..Normalize::CLIP },
             ..Self::clip(side)
         }
     }

@@ -11,7 +11,7 @@ pub use resize::{MAX_ASPECT, PixelLimits};
 use rayon::prelude::*;
 
 use crate::layout::{Group, GroupKind, VisualLayout};
-use crate::normalise::Normalise;
+use crate::normalize::Normalize;
 use crate::param::{MAX_PIXEL_VALUES, ParamError};
 use crate::pixels::{CHANNELS, RgbImage, Size};
 use crate::preprocessor_config::PreprocessorConfig;
@@ -51,7 +51,7 @@ impl PatchShape {
 pub struct QwenVl {
     shape: PatchShape,
     limits: PixelLimits,
-    normalise: Normalise,
+    normalize: Normalize,
     backend: ResizeBackend,
 }
 
@@ -60,7 +60,7 @@ impl QwenVl {
     pub fn new(
         shape: PatchShape,
         limits: PixelLimits,
-        normalise: Normalise,
+        normalize: Normalize,
         backend: ResizeBackend,
     ) -> Result<Self, ParamError> {
         for (parameter, value, most) in [
@@ -73,8 +73,8 @@ impl QwenVl {
             }
         }
         limits.check(shape.factor())?;
-        normalise.check()?;
-        Ok(Self { shape, limits, normalise, backend })
+        normalize.check()?;
+        Ok(Self { shape, limits, normalize, backend })
     }
 
     /// The processor a `preprocessor_config.json` describes, for a tower with patches of `shape`,
@@ -98,7 +98,7 @@ impl QwenVl {
                 return Err(ParamError::new(parameter, stated, accepted));
             }
         }
-        Self::new(shape, limits, config.normalise, config.backend)
+        Self::new(shape, limits, config.normalize, config.backend)
     }
 
     /// The pixels and token layout of an image. Patches are in the order of their visual tokens, row by
@@ -107,7 +107,7 @@ impl QwenVl {
         let layout = self.layout(image.size())?;
         let view = self.view(image.size())?;
         let picture = view.render(image, self.backend);
-        let planes = self.normalise.apply(std::slice::from_ref(&picture));
+        let planes = self.normalize.apply(std::slice::from_ref(&picture));
         let patches = layout.len() * (self.shape.merge * self.shape.merge) as usize;
         let pixels = self.patches(&planes, view.size);
         Ok(Processed { pixels, shape: vec![patches, self.shape.values()], layout })

@@ -1,7 +1,7 @@
 //! Preprocessor configurations of every published style.
 
 use mico_vision::Size;
-use mico_vision::normalise::{Normalise, Statistics};
+use mico_vision::normalize::{Normalize, Statistics};
 use mico_vision::preprocessor_config::{PreprocessorConfig, Resize, TileCount};
 
 use crate::fixture::cases;
@@ -38,7 +38,7 @@ fn the_published_next_file() {
         "_valid_processor_keys": ["images"]
     }"#;
     let config = PreprocessorConfig::parse(text).unwrap();
-    assert_eq!(config.normalise, Normalise::CLIP);
+    assert_eq!(config.normalize, Normalize::CLIP);
     assert_eq!(config.pinpoints, Some(vec![[336, 672], [672, 336]]));
     assert_eq!(config.do_pad, Some(true));
     let nested =
@@ -51,11 +51,11 @@ fn null_means_the_default_and_switches_are_heard() {
     let text = r#"{"size": null, "image_mean": null, "do_rescale": false, "image_std": 0.5}"#;
     let config = PreprocessorConfig::parse(text).unwrap();
     assert_eq!(config.resize, Resize::ShortestEdge(224));
-    assert_eq!(config.normalise.rescale, None);
+    assert_eq!(config.normalize.rescale, None);
     let expected = Statistics { std: [0.5; 3], ..Statistics::CLIP };
-    assert_eq!(config.normalise.statistics, Some(expected));
+    assert_eq!(config.normalize.statistics, Some(expected));
     let plain = PreprocessorConfig::parse(r#"{"do_normalize": false}"#).unwrap();
-    assert_eq!(plain.normalise.statistics, None);
+    assert_eq!(plain.normalize.statistics, None);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn the_original_internvl_file() {
     }"#;
     let config = PreprocessorConfig::parse(text).unwrap();
     assert_eq!((config.resize, config.crop), (Resize::ShortestEdge(448), Size::square(448)));
-    assert_eq!(config.normalise, PreprocessorConfig::internvl(448).normalise);
+    assert_eq!(config.normalize, PreprocessorConfig::internvl(448).normalize);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn the_got_ocr_file_with_nulls_and_tiles() {
     assert_eq!(config.tiles, TileCount { min: Some(1), max: Some(12) });
     assert_eq!(config.crop_to_patches, Some(false));
     assert_eq!(config.crop, Size::square(448), "an exact size is not cropped");
-    assert_eq!(config.normalise, Normalise::IMAGENET);
+    assert_eq!(config.normalize, Normalize::IMAGENET);
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn a_video_processors_file_is_read_for_its_frames() {
         "size": {"height": 384, "width": 384}, "video_processor_type": "Qwen3VLVideoProcessor"
     }"#;
     let config = PreprocessorConfig::parse(text).unwrap();
-    assert_eq!((config.normalise, config.crop), (Normalise::HALF, Size::square(384)));
+    assert_eq!((config.normalize, config.crop), (Normalize::HALF, Size::square(384)));
 }
 
 #[test]
@@ -127,13 +127,13 @@ fn families_have_defaults() {
     let internvl = PreprocessorConfig::internvl(448);
     assert_eq!(internvl.resize, Resize::Exact(Size::square(448)));
     assert_eq!(internvl.ground, [123, 116, 103]);
-    assert_eq!(PreprocessorConfig::siglip(384).normalise, Normalise::HALF);
+    assert_eq!(PreprocessorConfig::siglip(384).normalize, Normalize::HALF);
     let (old, new) = (PreprocessorConfig::qwen2_5(), PreprocessorConfig::qwen3());
     assert_eq!((old.area.min, old.area.max), (Some(3136), Some(1_003_520)));
     assert_eq!((old.patch, old.merge, old.frames), (Some(14), Some(2), Some(2)));
     assert_eq!((new.area.min, new.area.max), (Some(65_536), Some(16_777_216)));
-    assert_eq!((new.patch, new.normalise), (Some(16), Normalise::HALF));
-    assert_eq!(old.normalise, Normalise::CLIP);
+    assert_eq!((new.patch, new.normalize), (Some(16), Normalize::HALF));
+    assert_eq!(old.normalize, Normalize::CLIP);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use mico_vision::Size;
 use mico_vision::internvl::{InternVl, TileLimits, TileShape};
 use mico_vision::layout::{GroupKind, Region};
-use mico_vision::normalise::Normalise;
+use mico_vision::normalize::Normalize;
 use mico_vision::preprocessor_config::{PreprocessorConfig, TileCount};
 use mico_vision::resample::ResizeBackend;
 
@@ -117,7 +117,7 @@ fn a_files_limits_are_heard() {
 fn wrong_parameters_are_named() {
     let new = |shape, limits| {
         let backend = ResizeBackend::Pillow;
-        InternVl::new(shape, limits, true, Normalise::IMAGENET, backend).unwrap_err().to_string()
+        InternVl::new(shape, limits, true, Normalize::IMAGENET, backend).unwrap_err().to_string()
     };
     let limits = TileLimits::PAPER;
     let cases = [
@@ -148,7 +148,7 @@ fn wrong_parameters_are_named() {
     let large = TileShape { side: 4096, patch: 1024, shuffle: 2 };
     let backend = ResizeBackend::Pillow;
     let many = TileLimits { min: 1, max: 6 };
-    let large = InternVl::new(large, many, true, Normalise::IMAGENET, backend).unwrap();
+    let large = InternVl::new(large, many, true, Normalize::IMAGENET, backend).unwrap();
     assert!(large.layout(Size::new(100, 100)).is_ok());
     let error = large.process(&noise(300, 200)).unwrap_err().to_string();
     assert_eq!(error, "max_patches is 6: accepted is what gives at most 268435456 pixel values");

@@ -35,7 +35,7 @@ impl KeyHead<'_> {
         let dim = self.rule.shape.key_dim;
         let at = self.index * dim;
         self.convolve(at..at + dim, start, out);
-        normalise(out, dim, (dim as f32).powf(-0.5));
+        normalize(out, dim, (dim as f32).powf(-0.5));
     }
 
     /// Keys from token `start` on, as many as `out` holds, `[m, key_dim]`.
@@ -43,7 +43,7 @@ impl KeyHead<'_> {
         let shape = self.rule.shape;
         let at = (shape.key_heads + self.index) * shape.key_dim;
         self.convolve(at..at + shape.key_dim, start, out);
-        normalise(out, shape.key_dim, 1.0);
+        normalize(out, shape.key_dim, 1.0);
     }
 
     /// Values of all value heads of this key head from token `start` on, `[m, group * value_dim]`.
@@ -92,7 +92,7 @@ impl KeyHead<'_> {
 }
 
 /// Scales each row to the Euclidean norm `scale`.
-fn normalise(rows: &mut [f32], dim: usize, scale: f32) {
+fn normalize(rows: &mut [f32], dim: usize, scale: f32) {
     for row in rows.chunks_exact_mut(dim) {
         let factor = scale / (dot(row, row) + LENGTH_EPS).sqrt();
         row.iter_mut().for_each(|x| *x *= factor);

@@ -48,14 +48,14 @@ impl Statistics {
 
 /// How bytes become values; either step may be left out.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Normalise {
+pub struct Normalize {
     /// Factor each byte is multiplied by; `None` leaves bytes as they are.
     pub rescale: Option<f64>,
     /// Mean and standard deviation to normalise with; `None` skips the step.
     pub statistics: Option<Statistics>,
 }
 
-impl Normalise {
+impl Normalize {
     /// Bytes over 255, less CLIP's mean, over CLIP's deviation.
     pub const CLIP: Self = Self { rescale: Some(BYTE_SCALE), statistics: Some(Statistics::CLIP) };
 
