@@ -114,7 +114,7 @@ impl Engine {
         let missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
         let parts = Self::from_parts(family, model, tokenizer, preprocessing)?;
         let decode = options.decode;
-        Ok((Self { pool, template, decode, missing, ..parts }, report))
+        Ok((Self { template, decode, missing, pool, ..parts }, report))
     }
 
     /// Puts an engine together from parts, for models that come from no folder.
