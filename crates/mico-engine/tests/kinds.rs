@@ -40,11 +40,6 @@ fn run(case: &Case, change: impl FnOnce(&mut Request)) -> Result<()> {
     case.engine.run(&request, &mut ()).map(|_| ())
 }
 
-/// What comes of making a method.
-fn made(method: mico_select::Result<Arc<dyn Pruner>>) -> Result<()> {
-    Ok(method.map(|_| ())?)
-}
-
 fn method(name: &str, tokens: usize) -> Pruning {
     Pruning::new(pruner_by_name(name, Settings::default()).unwrap(), Budget::Tokens(tokens))
 }
@@ -64,6 +59,7 @@ fn wrong_options() -> Vec<Row> {
     let prune = |pruning: Pruning| run(&case, |request| request.options.pruning = pruning);
     let mico = |tokens| Pruning::mico(Budget::Tokens(tokens));
     let generate = |generation| run(&case, |request| request.turn.generation = generation);
+    let made = |name, settings| Ok(pruner_by_name(name, settings).map(|_| ())?);
     let plain = Generation::default();
     let tiles = ImageLimits { max_tiles: Some(0), ..ImageLimits::default() };
     let pixels = ImageLimits { max_pixels: Some(10), ..ImageLimits::default() };
@@ -74,9 +70,9 @@ fn wrong_options() -> Vec<Row> {
         ("share 0", prune(Pruning::mico(Budget::Share(0.0)))),
         ("block 99", prune(refined(4, 99))),
         ("pool 0", prune(pooled(4, 0))),
-        ("unknown method", made(pruner_by_name("fast", Settings::default()))),
-        ("unknown setting", made(pruner_by_name("mico", setting("speed", "1")))),
-        ("value of a setting", made(pruner_by_name("mico", setting("relevance", "all")))),
+        ("unknown method", made("fast", Settings::default())),
+        ("unknown setting", made("mico", setting("speed", "1"))),
+        ("value of a setting", made("mico", setting("relevance", "all"))),
         ("unknown switch", "speed=1".parse::<Switches>().map(|_| ())),
         ("value of a switch", "relevance=all".parse::<Switches>().map(|_| ())),
         ("temperature", generate(Generation { temperature: -1.0, ..plain.clone() })),
@@ -189,11 +185,7 @@ fn wrong_folders() -> Vec<Row> {
         row("an empty folder", open(empty.path()), Io),
         row("config.json that is not JSON", written("config.json", b"{"), Corrupt),
         row("config.json without a model", written("config.json", b"{}"), Corrupt),
-        row(
-            "config.json of a model nobody knows",
-            written("config.json", b"{\"model_type\": \"abacus\"}"),
-            Unsupported,
-        ),
+        row("an unknown model", written("config.json", br#"{"model_type": "x"}"#), Unsupported),
         row(
             "truncated weights",
             written("model.safetensors", &weights[..weights.len() / 2]),

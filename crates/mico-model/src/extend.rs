@@ -3,7 +3,7 @@
 //! An [`Architecture`] reads `config.json` through [`Fields`] and the readers of common parts, states
 //! its own [`VisionSettings`], and puts its [`VisionSide`] together from the towers and layers a
 //! [`Builder`] gives. [`crate::ModelConfig::read`] and [`crate::Model::load_as`] then treat it like
-//! the ones that ship with the crate; `mico-engine/tests/extend.rs` is a whole one in one file.
+//! the ones that ship with the crate; `mico-engine/tests/extend/abacus.rs` is a whole one.
 
 pub use crate::architectures::{
     Architecture, Family, Traits, VisionSide, check_views, patch_means, single_state, token_means,
