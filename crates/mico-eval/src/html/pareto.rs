@@ -87,12 +87,11 @@ fn chart(
             Some(tokens) => format!("{} {tokens}", row.setting),
         };
         let point = Point::new(x, *value).labeled(label);
-        match series.iter_mut().find(|series| series.name == row.setting) {
-            Some(series) => series.points.push(point),
-            None => {
-                let tone = if row.tokens.is_none() { Tone::Ink } else { Tone::Auto };
-                series.push(Series::curve(row.setting.as_str(), [point]).toned(tone));
-            }
+        if let Some(series) = series.iter_mut().find(|series| series.name == row.setting) {
+            series.points.push(point);
+        } else {
+            let tone = if row.tokens.is_none() { Tone::Ink } else { Tone::Auto };
+            series.push(Series::curve(row.setting.as_str(), [point]).toned(tone));
         }
     }
     // Colors go by this order, and the reference needs none.

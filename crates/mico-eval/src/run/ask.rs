@@ -226,25 +226,35 @@ impl<'a> Looks<'a> {
         let engine = self.engine();
         let key = engine.encoding_key(options);
         let known = self.encoded.iter().position(|one| one.key == key && one.blank == blank);
-        let place = match known {
-            Some(place) => place,
-            None => {
-                let looking =
-                    Looking { video: self.run.video, takes_video: engine.takes_video(), blank };
-                let encode = |input: &ImageInput| {
-                    engine.encode_image(input, options, &mut ()).map(ImageInput::Features)
-                };
-                let mut visuals = Vec::with_capacity(item.visuals.len());
-                for visual in &item.visuals {
-                    let inputs = visual.inputs(&looking).map_err(Fault::Item)?;
-                    let encoded: Result<Vec<_>, EngineError> = inputs.iter().map(encode).collect();
-                    visuals.push(encoded.map_err(Fault::Engine)?);
-                }
-                self.encoded.push(Encoded { key, blank, visuals });
-                self.encoded.len() - 1
-            }
+        let place = if let Some(place) = known {
+            place
+        } else {
+            let visuals = self.encode(item, options, blank)?;
+            self.encoded.push(Encoded { key, blank, visuals });
+            self.encoded.len() - 1
         };
         Ok(&self.encoded[place].visuals)
+    }
+
+    /// Runs the vision side on an item's pictures.
+    fn encode(
+        &self,
+        item: &Item,
+        options: &SessionOptions,
+        blank: bool,
+    ) -> Result<Vec<Vec<ImageInput>>, Fault> {
+        let engine = self.engine();
+        let looking = Looking { video: self.run.video, takes_video: engine.takes_video(), blank };
+        let encode = |input: &ImageInput| {
+            engine.encode_image(input, options, &mut ()).map(ImageInput::Features)
+        };
+        let mut visuals = Vec::with_capacity(item.visuals.len());
+        for visual in &item.visuals {
+            let inputs = visual.inputs(&looking).map_err(Fault::Item)?;
+            let encoded: Result<Vec<_>, EngineError> = inputs.iter().map(encode).collect();
+            visuals.push(encoded.map_err(Fault::Engine)?);
+        }
+        Ok(visuals)
     }
 
     /// The request of an item; what stands in its way otherwise.
