@@ -138,7 +138,7 @@ mod tests {
         {
             let found = text_to_visual_attention(&tap, &ids, normalization).unwrap();
             for (f, e) in found.iter().zip(reference(&tap, &visual, causal)) {
-                assert!((f64::from(*f) - e).abs() < 1e-6, "{normalisation:?}: {f} {e}");
+                assert!((f64::from(*f) - e).abs() < 1e-6, "{normalization:?}: {f} {e}");
             }
         }
         assert!(text_to_visual_attention(&tap, &[], Normalization::FullCausal).is_err());
