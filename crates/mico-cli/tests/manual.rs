@@ -73,11 +73,11 @@ fn help_lists_what_is_registered() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     let help = |verb: &str| words(&stdout(&[verb, "--help"]));
     let run = help("run");
-    for pruner in mico_engine::pruner::PRUNERS {
+    for pruner in mico_select::methods::pruners() {
         assert!(run.contains(pruner.name) && run.contains(pruner.about), "{}", pruner.name);
     }
-    for style in mico_engine::PromptStyle::ALL {
-        assert!(run.contains(style.name()), "{}", style.name());
+    for name in mico_engine::PromptStyle::names() {
+        assert!(run.contains(name), "{name}");
     }
     for name in mico_model::QuantKind::ALL.map(mico_model::QuantKind::name) {
         assert!(run.contains(name), "{name}");
@@ -94,11 +94,11 @@ fn help_lists_what_is_registered() {
         assert!(eval.contains(name) || name == "vtcbench", "{name}");
     }
     let flops = help("flops");
-    for preset in mico_model::PRESETS {
+    for preset in mico_engine::families::FamilySpec::presets() {
         assert!(flops.contains(preset.name), "{}", preset.name);
     }
     let select = help("select");
-    for method in mico_select::methods::METHODS {
+    for method in mico_select::methods::selectors() {
         assert!(select.contains(method.name) && select.contains(method.about), "{}", method.name);
     }
 }

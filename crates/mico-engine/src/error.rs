@@ -219,11 +219,10 @@ impl Error {
                 ErrorKind::Corrupt
             }
             Self::Io { .. } | Self::Threads { .. } => ErrorKind::Io,
-            Self::Placeholders { .. }
-            | Self::SpecialInText { .. }
-            | Self::OutOfRange { .. }
-            | Self::Unknown { .. }
-            | Self::Conversation(_) => ErrorKind::Invalid,
+            Self::OutOfRange { .. } | Self::Unknown { .. } => ErrorKind::Invalid,
+            Self::Placeholders { .. } | Self::SpecialInText { .. } | Self::Conversation(_) => {
+                ErrorKind::Refused
+            }
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Dump(_) | Self::Internal(_) | Self::Tensor(_) => ErrorKind::Internal,
         }

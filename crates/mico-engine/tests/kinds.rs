@@ -97,16 +97,16 @@ fn wrong_prompts() -> Vec<Row> {
     let mut ask =
         |engine: &Engine, turn: &TurnRequest| session.ask(engine, turn, &mut ()).map(|_| ());
     let long: Vec<u32> = [120].into_iter().chain((0..5_000).map(|i| 5 + i % 50)).collect();
-    let invalid = ErrorKind::Invalid;
+    let refused = ErrorKind::Refused;
     vec![
-        row("an image without placeholder", ids(vec![1, 5]), invalid),
-        row("two placeholders for one image", ids(vec![120, 5, 120]), invalid),
-        row("an id beyond the vocabulary", ids(vec![1, 120, 4_000]), invalid),
-        row("no ids", ids(vec![]), invalid),
-        row("no messages", say(vec![]), invalid),
-        row("no question", say(vec![Message::assistant("Yes.")]), invalid),
-        row("ids after messages", ask(&case.engine, &later(&turn, vec![5])), invalid),
-        row("a conversation of another engine", ask(&other.engine, &turn), invalid),
+        row("an image without placeholder", ids(vec![1, 5]), refused),
+        row("two placeholders for one image", ids(vec![120, 5, 120]), refused),
+        row("an id beyond the vocabulary", ids(vec![1, 120, 4_000]), ErrorKind::Invalid),
+        row("no ids", ids(vec![]), refused),
+        row("no messages", say(vec![]), refused),
+        row("no question", say(vec![Message::assistant("Yes.")]), refused),
+        row("ids after messages", ask(&case.engine, &later(&turn, vec![5])), refused),
+        row("a conversation of another engine", ask(&other.engine, &turn), refused),
         row("a long prompt", ids(long), ErrorKind::TooLarge),
     ]
 }

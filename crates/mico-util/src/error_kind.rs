@@ -12,7 +12,8 @@ pub enum ErrorKind {
     /// The call itself is wrong: an unknown name, a value out of range, contradictory arguments.
     /// The same call can never succeed.
     Invalid,
-    /// The call is well formed, but cannot be carried out with this model, method or budget.
+    /// Each part of the call is well formed, but it does not fit the model, the method, the budget or the
+    /// other parts.
     Refused,
     /// A known feature that this build, model family or file format does not support.
     Unsupported,

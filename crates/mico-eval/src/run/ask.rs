@@ -131,7 +131,8 @@ fn item_fault(error: &EngineError) -> bool {
             | EngineError::SpecialInText { .. }
             | EngineError::NotFinite { .. }
     );
-    own || error.kind() == ErrorKind::Refused
+    let method = matches!(error, EngineError::Select(_)) && error.kind() == ErrorKind::Refused;
+    own || method
 }
 
 /// The pictures last shown as the vision side encoded them, once for each way of encoding that a setting
