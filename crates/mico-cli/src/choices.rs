@@ -25,7 +25,6 @@ pub(crate) struct Choice<T> {
     read: fn(&str) -> Result<T, String>,
 }
 
-#[cfg(feature = "eval")]
 impl<T: Clone + Send + Sync + 'static> TypedValueParser for Choice<T> {
     type Value = T;
 

@@ -1,6 +1,5 @@
 //! Writing result files: whole or not at all.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use mico_util::files::{resolve, write_atomic};
@@ -24,12 +23,14 @@ pub(crate) fn write(flag: &str, path: &Path, bytes: &[u8]) -> Result<(), Failure
 #[cfg(feature = "eval")]
 pub(crate) fn probe(flag: &str, folder: &Path) -> Result<(), Failure> {
     let part = folder.join(format!(".mico.{}.part", std::process::id()));
-    let written = fs::File::create(&part).and_then(|_| fs::remove_file(&part));
+    let written = std::fs::File::create(&part).and_then(|_| std::fs::remove_file(&part));
     written.map_err(|error| Failure::failed(format!("{flag} {}: {error}", folder.display())))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

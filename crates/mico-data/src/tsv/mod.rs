@@ -16,7 +16,9 @@ use crate::{Damaged, Error, Sample, Visual};
 use images::Images;
 pub(crate) use images::index_key;
 use row::Content;
-pub(crate) use table::{Table, column_name};
+pub(crate) use table::Table;
+#[cfg(feature = "xlsx")]
+pub(crate) use table::column_name;
 
 /// A VLMEvalKit table as a stream of samples.
 pub(crate) struct TsvSource {
