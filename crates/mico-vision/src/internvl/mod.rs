@@ -78,11 +78,11 @@ impl InternVl {
     ///
     /// ```
     /// use mico_vision::internvl::{InternVl, TileLimits, TileShape};
-    /// use mico_vision::{Size, normalise::Normalise, resample::ResizeBackend};
+    /// use mico_vision::{Size, normalize::Normalize, resample::ResizeBackend};
     ///
     /// let shape = TileShape { side: 448, patch: 14, shuffle: 2 };
     /// let (limits, backend) = (TileLimits::PAPER, ResizeBackend::Pillow);
-    /// let processor = InternVl::new(shape, limits, true, Normalise::IMAGENET, backend)?;
+    /// let processor = InternVl::new(shape, limits, true, Normalize::IMAGENET, backend)?;
     /// // 3 x 2 tiles and the thumbnail, 16 x 16 tokens each.
     /// assert_eq!(processor.layout(Size::new(640, 480))?.len(), 7 * 256);
     /// # Ok::<(), mico_vision::ParamError>(())
