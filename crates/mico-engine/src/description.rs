@@ -14,7 +14,7 @@ pub struct Description {
     pub preset: Option<&'static str>,
     /// Whether the refinement block was scaled rather than calibrated for this model.
     pub uncalibrated: bool,
-    /// Decoder blocks L.
+    /// Number of decoder blocks, L in the paper.
     pub layers: usize,
     /// Refinement block K, counted from 1.
     pub refine_layer: usize,

@@ -22,12 +22,12 @@ pub struct Dump {
 }
 
 impl Dump {
-    /// The tensors.
+    /// All recorded tensors under the names listed above, in alphabetical order.
     pub fn tensors(&self) -> &BTreeMap<String, Tensor> {
         &self.tensors
     }
 
-    /// One tensor.
+    /// The tensor of that name; `None` if the request did not produce it.
     pub fn get(&self, name: &str) -> Option<&Tensor> {
         self.tensors.get(name)
     }

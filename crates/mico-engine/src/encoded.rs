@@ -60,7 +60,8 @@ impl EncodedImage {
 
 /// An image or video on its way into a prompt.
 pub(crate) enum VisualInput {
-    /// Pixels, laid out.
+    /// Pixels after the family's processor, with the layout of their tokens; the tower is yet to
+    /// run.
     Preprocessed(Box<Processed>),
     /// Encoded by an earlier call.
     Encoded(Arc<VisionOutput>),

@@ -163,7 +163,8 @@ impl Engine {
         self.family
     }
 
-    /// The model.
+    /// The loaded weights: vision side and decoder, for callers that run parts of the model
+    /// themselves.
     pub fn model(&self) -> &Model {
         &self.model
     }
@@ -173,7 +174,7 @@ impl Engine {
         self.tokenizer.as_ref()
     }
 
-    /// The model's schedule.
+    /// The schedule this model prunes by: the preset it matches, or one scaled to its depth.
     pub fn schedule(&self) -> &ModelSchedule {
         &self.schedule
     }
@@ -216,12 +217,12 @@ impl Engine {
         Ok(options.pruning.plan(&context)?)
     }
 
-    /// Begins a conversation.
+    /// Begins a conversation, with empty caches; its turns share `options`.
     pub fn session(&self, options: impl Into<SessionOptions>) -> Session {
         Session::new(self, options.into())
     }
 
-    /// Answers one request.
+    /// Answers one request by itself, in a session of a single turn.
     pub fn run(&self, request: &Request, sink: &mut dyn Sink) -> Result<Outcome> {
         self.session(request.options.clone()).ask(self, &request.turn, sink)
     }

@@ -18,69 +18,70 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The model folder or a call into the model.
+    /// The model folder cannot be loaded, or a call into the loaded model failed.
     #[error(transparent)]
     Model(mico_model::Error),
 
-    /// A budget, schedule or selection.
+    /// A method refuses the model, the budget or a setting when a request is planned, or its selection
+    /// fails at a stage.
     #[error(transparent)]
     Select(#[from] mico_select::Error),
 
-    /// An image that cannot be decoded.
+    /// An image that came as a file's bytes cannot be decoded.
     #[error("image {index}: {source}")]
     Image {
         /// Number of the image in the request, from 0.
         index: usize,
-        /// Why.
+        /// What the decoder objected to: the format, the size or the bytes.
         source: DecodeError,
     },
 
-    /// An image that the family's preprocessing cannot work with.
+    /// An image was decoded, and the family's processor cannot work with its size.
     #[error("image {index}: {source}")]
     Unfit {
         /// Number of the image in the request, from 0.
         index: usize,
-        /// Why.
+        /// Which parameter of the processor does not admit this image, and what it accepts.
         source: ParamError,
     },
 
-    /// A preprocessor file that cannot be followed.
+    /// A preprocessor file asks for something that cannot be followed, found when an engine is opened.
     #[error("{}: {source}", path.display())]
     Preprocessor {
-        /// The file.
+        /// The `preprocessor_config.json`, or what stands in for it.
         path: PathBuf,
-        /// Why.
+        /// The field at fault, or the parser's message.
         source: ConfigError,
     },
 
-    /// Preprocessing that does not fit the tower.
+    /// The preprocessing does not fit the tower, found when an engine is opened or switches change it.
     #[error("image preprocessing: {0}")]
     Processor(#[from] ParamError),
 
-    /// A file that cannot be read.
+    /// A file beside the weights cannot be read, or is not UTF-8 text.
     #[error("cannot read {}: {source}", path.display())]
     Io {
-        /// The file.
+        /// The file as it was looked for, folder included.
         path: PathBuf,
         /// What the operating system said.
         source: std::io::Error,
     },
 
-    /// A JSON file beside the weights that is not what it should be.
+    /// A JSON file beside the weights does not parse, or holds something else than it should.
     #[error("{}: {message}", path.display())]
     Json {
-        /// The file.
+        /// The file that was parsed, folder included.
         path: PathBuf,
         /// What was found and what is accepted.
         message: String,
     },
 
-    /// The tokenizer file, or a text it cannot encode.
+    /// The tokenizer file cannot be used, or a text cannot be encoded or decoded with it.
     #[error("tokenizer {}: {message}", path.display())]
     Tokenizer {
-        /// The file.
+        /// The `tokenizer.json`, or the path it would have.
         path: PathBuf,
-        /// What it said.
+        /// What the tokenizers library said, or what the file lacks.
         message: String,
     },
 
@@ -91,7 +92,7 @@ pub enum Error {
         reason: String,
     },
 
-    /// A chat template that cannot be rendered.
+    /// A chat template is missing, does not compile, or fails on the messages of a request.
     #[error("chat template {file}: {message}")]
     Template {
         /// Where the template comes from.
@@ -100,7 +101,7 @@ pub enum Error {
         message: String,
     },
 
-    /// The prompt and the images do not belong together.
+    /// A prompt has more or fewer image placeholders than the request has images.
     #[error(
         "the prompt has {placeholders} image placeholders (token {id}), {images} images were given"
     )]
@@ -113,60 +114,60 @@ pub enum Error {
         images: usize,
     },
 
-    /// A conversation longer than the model was made for.
+    /// A turn would make the conversation longer than the model was made for.
     #[error("the conversation has {tokens} tokens with this prompt, accepted: at most {longest}")]
     TooLong {
-        /// Tokens, unpruned.
+        /// Tokens of the conversation before pruning: text and visual, earlier turns included.
         tokens: usize,
         /// Positions the model knows, or its attention window.
         longest: usize,
     },
 
-    /// Tensors that cannot be put into a file.
+    /// The tensors of a [`crate::Dump`] cannot be serialized as safetensors.
     #[error("dump: {0}")]
     Dump(String),
 
-    /// A text that would have become a special token.
+    /// A text of the request would have become a special token, which only templates may write.
     #[error("text of the request would become the special token '{token}' (id {id})")]
     SpecialInText {
-        /// The token.
+        /// The special token as the vocabulary writes it, such as `<image>`.
         token: String,
-        /// Its id.
+        /// The id the tokenizer would have given it.
         id: u32,
     },
 
-    /// A value outside its range.
+    /// An option or argument of a request is outside its range.
     #[error("{what} is {found}, accepted: {accepted}")]
     OutOfRange {
         /// The name of the value.
         what: &'static str,
-        /// What was given.
+        /// The value given, as text.
         found: String,
-        /// What is accepted.
+        /// The accepted range or values, in words.
         accepted: String,
     },
 
-    /// A name that should be one of a list.
+    /// A name, such as that of a switch or prompt style, is none of those known.
     #[error("unknown {what} '{found}', known: {known}")]
     Unknown {
         /// What kind of name.
         what: &'static str,
-        /// The name given.
+        /// The name as it was given.
         found: String,
-        /// The names known.
+        /// Every accepted name, separated by commas.
         known: String,
     },
 
-    /// The decoder's output is not a number.
+    /// The decoder gave a logit that is NaN or infinite, for the prompt or while decoding.
     #[error(
         "the logit of token {id} is {value} after {generated} generated tokens: the weights or the number format are unusable"
     )]
     NotFinite {
         /// The first token at fault.
         id: usize,
-        /// Its logit.
+        /// The logit itself: NaN or an infinity.
         value: f32,
-        /// Tokens generated before.
+        /// Answer tokens generated before it; 0 if the prompt itself gave the logit.
         generated: usize,
     },
 
@@ -178,20 +179,20 @@ pub enum Error {
     #[error("cancelled by the caller")]
     Cancelled,
 
-    /// The threads that were asked for cannot be had.
+    /// The operating system does not start the threads that an engine was to have.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many.
+        /// The number of threads that was asked for.
         threads: usize,
         /// What the operating system said.
         reason: String,
     },
 
-    /// A turn that does not fit the conversation.
+    /// A turn does not fit its conversation: another engine's, or messages out of order.
     #[error("conversation: {0}")]
     Conversation(String),
 
-    /// The tensor library failed.
+    /// The tensor library failed, for example for want of memory on a device.
     #[error("tensor operation failed: {}", mico_model::first_line(.0))]
     Tensor(#[from] candle_core::Error),
 }

@@ -27,7 +27,7 @@ pub struct Estimate {
 /// The text of a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextTokens {
-    /// All of it.
+    /// Number of text tokens, before and after the image.
     pub total: usize,
     /// What stands before the image.
     pub before: usize,
@@ -36,7 +36,7 @@ pub struct TextTokens {
 /// What a prefill would take.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Counted {
-    /// N0.
+    /// Visual tokens before pruning, N0 in the paper.
     pub visual_tokens: usize,
     /// Visual tokens that enter the decoder; null where nothing is selected before it.
     pub stage1_kept: Option<usize>,
@@ -44,7 +44,7 @@ pub struct Counted {
     pub stage2_kept: Option<usize>,
     /// Visual tokens per block and image (or frame), averaged over the blocks.
     pub layer_average: f64,
-    /// The FLOPs.
+    /// Floating-point operations of the prefill by component, in GFLOPs.
     pub gflops: Gflops,
 }
 
@@ -70,7 +70,8 @@ impl Estimate {
         Ok(Self { config, schedule, switches, layout })
     }
 
-    /// Counts a prefill.
+    /// Counts tokens and FLOPs of one prefill under a pruning method; an error where the method
+    /// refuses the model or the budget.
     pub fn prefill(&self, pruning: &Pruning, text: TextTokens, head: Head) -> Result<Counted> {
         let images = [&self.layout];
         let plan = if pruning.pruner.prunes() {

@@ -25,7 +25,7 @@ impl Features {
         Ok(Tensor::from_slice(&self.values, shape, &Device::Cpu)?)
     }
 
-    /// Number of rows.
+    /// Number of rows, one per token.
     pub fn len(&self) -> usize {
         self.values.len() / self.width.max(1)
     }

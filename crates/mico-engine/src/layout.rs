@@ -50,7 +50,7 @@ impl Extent {
         Self { offsets: offsets.collect(), advance: longest.unwrap_or(0) as u32 }
     }
 
-    /// Number of tokens.
+    /// Number of visual tokens that get a position id.
     pub fn tokens(&self) -> usize {
         self.offsets.len()
     }
@@ -145,7 +145,7 @@ impl PromptLayout {
         self.offsets.last().copied().unwrap_or(0)
     }
 
-    /// Number of images.
+    /// Number of images, or videos, of the turn.
     pub fn images(&self) -> usize {
         self.offsets.len() - 1
     }

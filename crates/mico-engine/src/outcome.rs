@@ -17,7 +17,7 @@ use crate::trace::{LogitsTrace, ModelTrace, Seconds, Trace};
 pub struct Outcome {
     /// What the model said.
     pub answer: Answer,
-    /// Token counts.
+    /// Token counts of the turn: prompt, answer, and visual tokens before and after pruning.
     pub usage: Usage,
     /// The model, and the refinement block in force.
     pub model: ModelTrace,
@@ -49,7 +49,7 @@ pub struct Answer {
     pub text: String,
     /// As ids, the end token left out. With a stop string, the ids that made it are included.
     pub ids: Vec<u32>,
-    /// Why it ended.
+    /// Why generation ended: an end token, a stop string or the length limit.
     pub finish: Finish,
 }
 

@@ -36,9 +36,9 @@ pub struct ImageLimits {
 /// A kind of limit that a family may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
-    /// [`ImageLimits::min_pixels`] and [`ImageLimits::max_pixels`].
+    /// Limits on the resized area: [`ImageLimits::min_pixels`] and [`ImageLimits::max_pixels`].
     Pixels,
-    /// [`ImageLimits::max_tiles`].
+    /// A limit on the number of tiles: [`ImageLimits::max_tiles`].
     Tiles,
 }
 
@@ -64,9 +64,9 @@ impl ImageLimits {
 /// How visual tokens stand in the sequence, for the families that have more than one way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packing {
-    /// LLaVA-NeXT's crops.
+    /// How LLaVA-NeXT stitches the crops of an image: with or without the padded rows and columns.
     pub next: NextPacking,
-    /// LLaVA-Video's rows.
+    /// Whether LLaVA-Video ends each row of a frame with a newline token.
     pub row_end: RowEnd,
 }
 
@@ -88,11 +88,11 @@ pub trait ImageProcessor: Debug + Send + Sync {
 #[non_exhaustive]
 #[derive(Debug, Clone)]
 pub struct ProcessorRequest<'a> {
-    /// The model.
+    /// The model whose tower takes the pixels: patch size, view size, merging.
     pub config: &'a ModelConfig,
     /// What the checkpoint says of its pixels, with the resampling the switches ask for.
     pub preprocessing: PreprocessorConfig,
-    /// The switches.
+    /// The request's switches, some of which decide how images are resized, padded or tiled.
     pub switches: &'a Switches,
     /// Limits the caller states.
     pub limits: &'a ImageLimits,

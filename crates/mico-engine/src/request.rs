@@ -12,9 +12,9 @@ use crate::switches::Switches;
 /// An image of a request.
 #[derive(Debug, Clone)]
 pub enum ImageInput {
-    /// A file's bytes.
+    /// The bytes of an image file, still to be decoded.
     Encoded(Vec<u8>),
-    /// Decoded pixels.
+    /// Pixels that the caller has decoded: RGB, 8 bits a channel.
     Decoded(RgbImage),
     /// The frames of a video, in order; for families that take one.
     Frames(Vec<RgbImage>),
@@ -43,7 +43,7 @@ impl Prompt {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct SessionOptions {
-    /// What to prune.
+    /// The pruning method with its budget and refinement block.
     pub pruning: Pruning,
     /// Choices the paper leaves open.
     pub switches: Switches,
@@ -94,7 +94,7 @@ impl Observe {
 pub struct TurnRequest {
     /// Images of this turn, in the order of their placeholders.
     pub images: Vec<ImageInput>,
-    /// What is said.
+    /// The text of this turn, as messages or as token ids.
     pub prompt: Prompt,
     /// How the answer is made.
     pub generation: Generation,
@@ -114,7 +114,7 @@ impl TurnRequest {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Request {
-    /// The one turn.
+    /// Images, prompt and sampling of the single turn.
     pub turn: TurnRequest,
     /// What decides the answer beside it.
     pub options: SessionOptions,

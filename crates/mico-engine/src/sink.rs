@@ -26,9 +26,9 @@ pub enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Step {
-    /// The phase.
+    /// The phase of the request that the step belongs to.
     pub phase: Phase,
-    /// Steps done.
+    /// Steps completed in this phase, the one reported included.
     pub done: usize,
     /// Of how many; while decoding, of how many at most.
     pub total: usize,
@@ -69,7 +69,7 @@ pub trait Sink: Send {
     }
 }
 
-/// Follows nothing.
+/// For callers that neither follow nor stop a request.
 impl Sink for () {}
 
 impl<S: Sink + ?Sized> Sink for &mut S {

@@ -14,7 +14,7 @@ const TOP: usize = 10;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Trace<'a> {
-    /// What ran.
+    /// The model's family and depth, and the refinement block in force.
     pub model: &'a ModelTrace,
     /// N0, over all images of the turn.
     pub visual_tokens: usize,
@@ -36,7 +36,7 @@ pub struct Trace<'a> {
     pub cache_lengths: &'a [Option<usize>],
     /// The answer's ids, the end token left out.
     pub generated_ids: &'a [u32],
-    /// The answer.
+    /// The answer as text; empty without a tokenizer.
     pub text: &'a str,
     /// Logits at the last prompt token.
     pub first_logits: &'a LogitsTrace,
@@ -74,7 +74,7 @@ impl<'a> Trace<'a> {
 pub struct ModelTrace {
     /// `llava`, `llava_next`, `qwen2_5_vl`, ...
     pub family: &'static str,
-    /// Decoder blocks L.
+    /// Number of decoder blocks, L in the paper.
     pub layers: usize,
     /// Refinement block K, counted from 1.
     pub refine_layer: usize,
@@ -95,7 +95,7 @@ pub struct Stage2Trace<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct LogitsTrace {
-    /// The likeliest id.
+    /// The id with the highest logit, which greedy decoding takes.
     pub argmax: u32,
     /// The ten likeliest ids with their logits, the lower id first among equals.
     pub top: Vec<(u32, f32)>,
@@ -114,21 +114,21 @@ impl LogitsTrace {
     }
 }
 
-/// Seconds per component.
+/// Wall-clock time of one request by component, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Seconds {
-    /// Decoding, resizing, normalising.
+    /// Decoding, resizing and normalizing images on the CPU.
     pub preprocess: f64,
-    /// Vision tower.
+    /// Vision tower, with the attention and keys that were asked of it.
     pub vision: f64,
-    /// Projector and packing.
+    /// Projector, and packing its rows into the visual sequence.
     pub projector: f64,
     /// Stage-1 signals and selection.
     pub stage1: f64,
-    /// Stage-2 signals.
+    /// Signals of all cuts: attention rows, features and rater words.
     pub stage2_relevance: f64,
-    /// Stage-2 selection.
+    /// Selection of the tokens that stay after each cut.
     pub stage2_select: f64,
     /// Decoder blocks and head on the prompt.
     pub decoder_prefill: f64,

@@ -23,9 +23,9 @@ pub enum Error {
     /// A JSON file is not JSON, or not an object.
     #[error("{}: not a JSON object: {message}", path.display())]
     Json {
-        /// The file.
+        /// The file that was parsed, folder included.
         path: PathBuf,
-        /// The parser's message.
+        /// The parser's message, or what was found in place of an object.
         message: String,
     },
 
@@ -55,7 +55,7 @@ pub enum Error {
     /// The shard index is malformed or names something outside the folder.
     #[error("{}: {message}", path.display())]
     Index {
-        /// The index file.
+        /// The index at fault, such as `model.safetensors.index.json`.
         path: PathBuf,
         /// What was found and what is accepted.
         message: String,
@@ -64,7 +64,7 @@ pub enum Error {
     /// A safetensors file is truncated or its header is wrong.
     #[error("{}: {message}", path.display())]
     Shard {
-        /// The file.
+        /// The safetensors file at fault.
         path: PathBuf,
         /// What was found and what is accepted.
         message: String,
@@ -77,7 +77,7 @@ pub enum Error {
         names: Vec<String>,
         /// The shape it should have.
         shape: Vec<usize>,
-        /// The folder searched.
+        /// The model folder whose files were searched.
         path: PathBuf,
     },
 
@@ -97,7 +97,7 @@ pub enum Error {
     WrongDtype {
         /// The tensor's name in its file.
         name: String,
-        /// The format found.
+        /// The number format in the file's header, such as `I64`.
         found: String,
     },
 
@@ -115,9 +115,9 @@ pub enum Error {
     Unknown {
         /// What kind of name.
         what: &'static str,
-        /// The name given.
+        /// The name as it was given.
         found: String,
-        /// The names accepted.
+        /// Every accepted name, separated by commas.
         accepted: String,
     },
 

@@ -110,7 +110,7 @@ impl Model {
         Ok((Self { config, rounded, vision, decoder }, b.notes))
     }
 
-    /// The model's settings.
+    /// The settings read from `config.json`, or those of the preset.
     pub fn config(&self) -> &ModelConfig {
         &self.config
     }
@@ -123,12 +123,12 @@ impl Model {
         format!("{:?}", self.decoder.dtype()).to_lowercase()
     }
 
-    /// The vision side.
+    /// The vision side: tower and projector, from pixels to embeddings.
     pub fn vision(&self) -> &dyn VisionSide {
         self.vision.as_ref()
     }
 
-    /// The decoder.
+    /// The decoder: embedding table, blocks and output head.
     pub fn decoder(&self) -> &Decoder {
         &self.decoder
     }

@@ -48,7 +48,7 @@ pub enum Error {
     NotFinite {
         /// The signal that holds it.
         signal: Signal,
-        /// The offending value.
+        /// The value found there: NaN or an infinity.
         value: f32,
         /// The index of the value, such as `[3]` or `[3,17]`.
         place: String,
@@ -58,7 +58,7 @@ pub enum Error {
     Negative {
         /// The signal that holds it.
         signal: Signal,
-        /// The offending value.
+        /// The negative value found there.
         value: f32,
         /// The index of the value, such as `[3]` or `[3,17]`.
         place: String,
@@ -94,7 +94,7 @@ pub enum Error {
     /// A setting's value cannot be parsed or is out of range.
     #[error("setting '{key}' is '{value}', accepted: {accepted}")]
     BadSetting {
-        /// The setting's key.
+        /// The key of the setting, as the method's documentation lists it.
         key: String,
         /// The value that was given.
         value: String,

@@ -188,7 +188,7 @@ impl Dense {
         self.cols
     }
 
-    /// All values, row-major.
+    /// All values of the matrix, row after row.
     pub fn values(&self) -> &[f32] {
         &self.values
     }

@@ -10,13 +10,13 @@ use crate::preprocess::ImageLimits;
 /// Whose prompts and scoring rules the paper uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Toolkit {
-    /// LLaVA's scripts.
+    /// The evaluation scripts of the LLaVA repository.
     Llava,
-    /// VLMEvalKit.
+    /// VLMEvalKit with its default prompts.
     VlmEvalKit,
     /// VLMEvalKit with InternVL's own prompts.
     InternVl,
-    /// lmms-eval.
+    /// lmms-eval, by which video benchmarks are measured.
     Lmms,
 }
 

@@ -34,7 +34,7 @@ static PROMPT: PromptFormat = PromptFormat {
     },
 };
 
-/// InternVL3.
+/// InternVL3: tiles of one size and a thumbnail, patches joined by pixel shuffle.
 pub static INTERNVL: FamilySpec = FamilySpec {
     architecture: &architectures::INTERNVL,
     images: ImageSpec {

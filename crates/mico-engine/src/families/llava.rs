@@ -16,7 +16,7 @@ use crate::preprocess::{misfit, only, small};
 use crate::prompt::VICUNA;
 use crate::switches::{LLAVA15_PAD, LimitSource};
 
-/// LLaVA-1.5.
+/// LLaVA-1.5: one square view of an image, projected token by token.
 pub static LLAVA: FamilySpec = FamilySpec {
     architecture: &architectures::LLAVA,
     images: ImageSpec {

@@ -21,7 +21,7 @@ static PROMPT: PromptFormat = PromptFormat {
     render: |messages| ChatMl { image: ("", "\n"), ..CHATML }.render(messages),
 };
 
-/// LLaVA-Video.
+/// LLaVA-Video: frames of one size, pooled after the projector; budgets count per frame.
 pub static LLAVA_VIDEO: FamilySpec = FamilySpec {
     architecture: &architectures::LLAVA_VIDEO,
     images: ImageSpec {

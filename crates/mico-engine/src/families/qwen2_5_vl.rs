@@ -1,4 +1,4 @@
-//! Qwen2.5-VL.
+//! Qwen2.5-VL: images at their own resolution, a tower with window attention.
 
 use mico_model::{ModelConfig, architectures};
 use mico_select::schedule::PoolBasis;
@@ -21,7 +21,7 @@ const TOKEN_PIXELS: u64 = 28 * 28;
 static PROMPT: PromptFormat =
     PromptFormat { name: "qwen2.5-vl", render: |messages| CHATML.render(messages) };
 
-/// Qwen2.5-VL.
+/// Qwen2.5-VL, with the pixel limits of its processor unless a request states others.
 pub static QWEN2_5_VL: FamilySpec = FamilySpec {
     architecture: &architectures::QWEN2_5_VL,
     images: ImageSpec {

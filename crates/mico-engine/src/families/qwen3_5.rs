@@ -15,7 +15,7 @@ static PROMPT: PromptFormat = PromptFormat {
     },
 };
 
-/// Qwen3.5.
+/// Qwen3.5: all of Qwen3-VL but the prompt and what hybrid decoders change about pruning.
 pub static QWEN3_5: FamilySpec = FamilySpec {
     architecture: &architectures::QWEN3_5,
     prompt: PromptSpec { formats: &[&PROMPT], format: |_| &PROMPT, ..QWEN3_VL.prompt },

@@ -1,4 +1,5 @@
-//! Qwen3-VL.
+//! Qwen3-VL: images at their own resolution, tower features added to the first decoder blocks
+//! (DeepStack).
 
 use mico_model::architectures;
 use mico_vision::preprocessor_config::PreprocessorConfig;

@@ -25,10 +25,10 @@ pub enum Head {
     All,
 }
 
-/// One prefill.
+/// One prefill to be counted: the model's shape and the tokens each part of it processes.
 #[derive(Debug, Clone)]
 pub struct Prefill<'a> {
-    /// The model.
+    /// Shape of the model: widths, heads and blocks of tower, projector and decoder.
     pub config: &'a ModelConfig,
     /// Groups of visual tokens (views, images, tiles, frames) that go through the tower.
     pub grids: &'a [Grid],
@@ -36,22 +36,22 @@ pub struct Prefill<'a> {
     pub tokens_per_block: &'a [usize],
     /// Where the head runs.
     pub head: Head,
-    /// What pruning costs.
+    /// FLOPs the pruning method adds to the model's own.
     pub pruning: PruningWork,
 }
 
-/// GFLOPs per component.
+/// FLOPs of one prefill by component, in units of 10^9; a multiply-add counts as two.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Gflops {
     /// Vision tower up to the selected layer.
     pub vision_encoder: f64,
-    /// Projector.
+    /// Projector from the tower's width to the decoder's, patch merging included.
     pub projector: f64,
     /// Pooling of visual tokens; 0 for families that do none.
     pub visual_pooling: f64,
-    /// Decoder blocks.
+    /// All decoder blocks, each with the tokens that are left there.
     pub decoder: f64,
-    /// Output head.
+    /// Output head (`lm_head`), on as many tokens as [`Head`] says.
     pub output_head: f64,
     /// Stage-1 similarities and selection.
     pub stage1: f64,
@@ -59,7 +59,7 @@ pub struct Gflops {
     pub stage2_relevance: f64,
     /// Stage-2 similarities and selection.
     pub stage2_select: f64,
-    /// The sum.
+    /// Sum of all components above.
     pub total: f64,
 }
 

@@ -11,7 +11,7 @@ use super::{Gflops, Head, Prefill, prefill};
 use crate::error::Result;
 use crate::pipeline::grids;
 
-/// FLOPs of pruning.
+/// FLOPs (not GFLOPs) that a pruning method adds to a prefill, by stage.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct PruningWork {
     /// Selection before the decoder.
@@ -25,13 +25,13 @@ pub struct PruningWork {
 /// A plan and what it is for.
 #[derive(Debug, Clone, Copy)]
 pub struct Planned<'a> {
-    /// The model.
+    /// Shape of the model the plan is for.
     pub config: &'a ModelConfig,
     /// The images, as they are packed.
     pub images: &'a [&'a VisualLayout],
-    /// The rule.
+    /// The pruning method, which knows the cost of its own selection rule.
     pub pruner: &'a dyn Pruner,
-    /// Its plan.
+    /// How many tokens the method keeps before the decoder and after which blocks.
     pub plan: &'a Plan,
     /// Text tokens of the prompt.
     pub text: usize,
@@ -71,7 +71,8 @@ impl Planned<'_> {
         })?)
     }
 
-    /// What pruning costs.
+    /// FLOPs of both stages: similarities, attention rows computed for a cut, and the selection
+    /// rule.
     pub fn work(&self) -> PruningWork {
         let mut work = PruningWork { stage1: self.stage1(), ..PruningWork::default() };
         let decoder = &self.config.decoder;

@@ -23,7 +23,7 @@ pub(crate) struct Decoding<'a> {
     pub(crate) positions: Vec<u32>,
 }
 
-/// A finished answer.
+/// A finished answer: its token ids, its text and why it ended.
 #[derive(Debug)]
 pub(crate) struct Decoded {
     pub(crate) ids: Vec<u32>,

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 
 /// Longest answer unless the caller says otherwise.
 pub const DEFAULT_MAX_NEW_TOKENS: usize = 1024;
-/// Hottest sampling.
+/// Highest sampling temperature accepted; there, answers are practically random already.
 const MAX_TEMPERATURE: f32 = 100.0;
 
 /// How an answer is made. A checkpoint's own sampling defaults are never read: what is not asked for

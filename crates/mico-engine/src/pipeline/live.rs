@@ -80,7 +80,7 @@ impl<'a> LiveTokens<'a> {
         Ok(Self { context, rule, hidden, positions, ids, start, rows, visual, deepstack })
     }
 
-    /// Number of rows.
+    /// Number of rows that are still in the residual stream, text included.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::sink::Phase;
 use crate::trace::timed;
 
-/// What came out.
+/// Result of a prefill: the first logits, and what decoding and traces need of the tokens that
+/// stayed.
 #[derive(Debug)]
 pub(crate) struct Prefilled {
     /// Logits at the last token, `[vocab]`.
@@ -77,7 +78,7 @@ struct Prefill<'a> {
     raters: Vec<u32>,
     /// Rows that entered block 1, and their position ids.
     entered: Vec<Position>,
-    /// Blocks done.
+    /// Number of decoder blocks that have run, which is the 0-based index of the next one.
     from: usize,
     rows_per_block: Vec<usize>,
     visual_per_block: Vec<usize>,

@@ -33,7 +33,7 @@ pub enum QuestionWords {
     },
 }
 
-/// What was asked.
+/// The question of a turn, from which text-guided methods take their words.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct QuestionText<'a> {
     pub(crate) words: QuestionWords,

@@ -47,7 +47,7 @@ struct Order {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EncodeOptions {
     pub(crate) taps: VisionTaps,
-    /// For dumps alone.
+    /// Keep the tower's input for a tensor dump; otherwise it is dropped as soon as it is embedded.
     pub(crate) keep_pixels: bool,
     /// Features are the embeddings themselves.
     pub(crate) projected: bool,

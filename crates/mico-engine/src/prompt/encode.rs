@@ -13,7 +13,7 @@ pub enum Piece {
     Own(String),
     /// Words of a message: nothing in them is special.
     Given {
-        /// The words.
+        /// The message's text, encoded without special tokens.
         text: String,
         /// Whether the assistant said them.
         answer: bool,

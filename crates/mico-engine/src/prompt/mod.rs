@@ -23,14 +23,14 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::families::FAMILIES;
 
-/// Who speaks.
+/// The author of a message, as chat templates distinguish them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// Instructions to the assistant.
     System,
     /// The person who asks.
     User,
-    /// The model.
+    /// The model, whose earlier answers are part of a conversation.
     Assistant,
 }
 
@@ -57,7 +57,7 @@ pub enum Part {
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// Who speaks.
+    /// Whose message it is; templates mark each role differently.
     pub role: Role,
     /// What is said and shown.
     pub parts: Vec<Part>,
@@ -76,7 +76,7 @@ impl Message {
         Self { role: Role::Assistant, parts: vec![Part::Text(text.into())] }
     }
 
-    /// Instructions.
+    /// Instructions that hold for the whole conversation (a system prompt).
     pub fn system(text: impl Into<String>) -> Self {
         Self { role: Role::System, parts: vec![Part::Text(text.into())] }
     }
@@ -86,7 +86,7 @@ impl Message {
         self.parts.iter().filter(|part| **part == Part::Image).count()
     }
 
-    /// Its texts joined.
+    /// All text parts joined without a separator; images are left out.
     pub fn text(&self) -> String {
         let texts = self.parts.iter().map(|part| match part {
             Part::Text(text) => text.as_str(),

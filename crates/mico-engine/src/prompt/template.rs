@@ -76,7 +76,7 @@ impl ChatTemplate {
         Self::new(file, source, tokenizer).map(Some)
     }
 
-    /// Compiles a template.
+    /// Compiles the Jinja source of a chat template; `file` is the name that errors give it.
     pub fn new(file: &str, source: String, tokenizer: &Tokenizer) -> Result<Self> {
         if source.contains([MARK_OPEN, MARK_CLOSE]) {
             return Err(fail(file, "holds the private characters U+F8F0 or U+F8F1"));

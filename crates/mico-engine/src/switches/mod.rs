@@ -86,17 +86,19 @@ pub struct Switches {
     /// `video_newline`: `auto` (pruned runs `none`, unpruned runs `grid`), or either of the two for
     /// all runs.
     pub video_newline: Option<RowEnd>,
-    /// `video_stage1_feature`: `tower`, `projected`.
+    /// `video_stage1_feature`: `tower` (what the vision tower gives) or `projected` (what the
+    /// decoder sees), for families that take videos.
     pub video_stage1_feature: VideoFeature,
-    /// `intern_feature`: `mean`, `concat`.
+    /// `intern_feature`: `mean` or `concat` of the patches that one InternVL token joins.
     pub intern_feature: InternFeature,
-    /// `image_limits`: `checkpoint`, `paper`.
+    /// `image_limits`: `checkpoint` (the pixel limits of its processor) or `paper` (those of the
+    /// evaluation).
     pub image_limits: LimitSource,
     /// `llava15_pad`: `pad` to a square, `crop` the short side's square.
     pub llava15_pad: PadMode,
     /// `anyres_axis`: `original` (width, height), `hf` (height, width).
     pub anyres_axis: AnyresAxis,
-    /// `resize_backend`: `pillow`, `torch`.
+    /// `resize_backend`: `pillow` or `torch`, the library whose bicubic resampling is reproduced.
     pub resize_backend: ResizeBackend,
 }
 
@@ -104,7 +106,7 @@ pub struct Switches {
 #[non_exhaustive]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SwitchValue {
-    /// Its name.
+    /// The switch's name, as on the command line and in settings.
     pub name: &'static str,
     /// The word for its value.
     pub value: &'static str,

@@ -79,25 +79,25 @@ macro_rules! switch {
     };
 }
 
-/// [`Switches::position_mode`].
+/// The position ids of tokens that remain after pruning: [`Switches::position_mode`].
 pub static POSITION_MODE: Switch = switch!(position_mode, common: true);
-/// [`Switches::relevance`].
+/// The softmax behind text-to-visual relevance: [`Switches::relevance`].
 pub static RELEVANCE: Switch = switch!(relevance, common: true);
-/// [`Switches::next_packing`].
+/// How LLaVA-NeXT stitches crops: [`Switches::next_packing`].
 pub static NEXT_PACKING: Switch = switch!(next_packing, common: false);
-/// [`Switches::video_newline`].
+/// Newline tokens in the frames of a video: [`Switches::video_newline`].
 pub static VIDEO_NEWLINE: Switch = switch!(video_newline, common: false);
-/// [`Switches::video_stage1_feature`].
+/// The features Stage 1 compares on videos: [`Switches::video_stage1_feature`].
 pub static VIDEO_STAGE1_FEATURE: Switch = switch!(video_stage1_feature, common: false);
-/// [`Switches::intern_feature`].
+/// The features Stage 1 compares on InternVL: [`Switches::intern_feature`].
 pub static INTERN_FEATURE: Switch = switch!(intern_feature, common: false);
-/// [`Switches::image_limits`].
+/// Whose pixel limits hold: [`Switches::image_limits`].
 pub static IMAGE_LIMITS: Switch = switch!(image_limits, common: false);
-/// [`Switches::llava15_pad`].
+/// Padding or cropping of LLaVA-1.5's images: [`Switches::llava15_pad`].
 pub static LLAVA15_PAD: Switch = switch!(llava15_pad, common: false);
-/// [`Switches::anyres_axis`].
+/// The axis order of anyres resolutions: [`Switches::anyres_axis`].
 pub static ANYRES_AXIS: Switch = switch!(anyres_axis, common: false);
-/// [`Switches::resize_backend`].
+/// The resampling that is reproduced: [`Switches::resize_backend`].
 pub static RESIZE_BACKEND: Switch = switch!(resize_backend, common: true);
 
 /// Every switch, in the order in which they are written.

@@ -35,7 +35,7 @@ pub struct SpecialToken {
     pub hidden: bool,
 }
 
-/// A checkpoint's tokenizer.
+/// A checkpoint's tokenizer, with its special tokens and the settings of `tokenizer_config.json`.
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
     path: PathBuf,
@@ -127,7 +127,7 @@ impl Tokenizer {
         self.plain.decode(&visible, false).map_err(|error| self.fail(error))
     }
 
-    /// Every special token.
+    /// Every special token of the vocabulary, with its text and id.
     pub fn specials(&self) -> &[SpecialToken] {
         &self.specials
     }

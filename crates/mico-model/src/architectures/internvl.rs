@@ -26,7 +26,7 @@ use crate::weights::Builder;
 /// The id of `<IMG_CONTEXT>` in the published vocabularies. Original files do not state it; there a
 /// tokenizer's word counts.
 const IMAGE_TOKEN: u32 = 151_667;
-/// `<|im_end|>`.
+/// The id of `<|im_end|>`, which ends an answer, in the published vocabularies.
 const EOS: u32 = 151_645;
 /// What InternVL's models decode with: Qwen2 in version 3, Qwen3 in later ones.
 const DECODERS: DecoderKinds = &["qwen2", "qwen3", "llama"];
@@ -66,11 +66,11 @@ fn internvl3_8b() -> ModelConfig {
 /// The vision side of InternVL3: tiles of one size, patches shuffled into channels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InternVision {
-    /// The tower.
+    /// InternViT, run on each tile by itself.
     pub tower: VitConfig,
     /// Patches a visual token joins along each side.
     pub shuffle: usize,
-    /// The projector's non-linearity.
+    /// The non-linearity between the projector's two matrices.
     pub activation: Activation,
     /// What the file says about tiles.
     pub tiles: InternTiles,

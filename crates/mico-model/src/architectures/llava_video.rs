@@ -28,7 +28,7 @@ const POOL: usize = 2;
 /// Frames projected together: what exists of their patches in the decoder's width at a time.
 const FRAMES_AT_ONCE: usize = 4;
 
-/// LLaVA-Video: frames.
+/// LLaVA-Video: frames of one size, pooled after the projector, two by two patches at a time.
 pub static LLAVA_VIDEO: Architecture = Architecture {
     name: "llava_video",
     model_types: &["llava_qwen", "llava_onevision"],
@@ -61,9 +61,9 @@ fn llava_video_7b() -> ModelConfig {
 /// The vision side of LLaVA-Video: frames of one size, pooled after the projector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VideoVision {
-    /// The tower.
+    /// The vision transformer (SigLIP in the published models), run on each frame by itself.
     pub tower: VitConfig,
-    /// The projector.
+    /// The MLP that brings the tower's features to the decoder's width.
     pub projector: ProjectorConfig,
     /// Patches a visual token averages along each side.
     pub pool: usize,

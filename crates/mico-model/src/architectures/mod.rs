@@ -66,7 +66,7 @@ pub struct Traits {
 }
 
 impl Traits {
-    /// None of them.
+    /// A model with none of these properties, to start from.
     pub const NONE: Self = Self {
         projects_tokens: false,
         native_resolution: false,

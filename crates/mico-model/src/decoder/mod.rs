@@ -85,7 +85,7 @@ impl Decoder {
         })
     }
 
-    /// The decoder's configuration.
+    /// The shape the decoder was built with: widths, heads, mixers and `RoPE`.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
     }

@@ -23,7 +23,7 @@ use rayon::prelude::*;
 
 /// Columns of a panel: two 256-bit vectors of f32.
 const PANEL: usize = 16;
-/// Panels per strip.
+/// Panels of one strip, which a thread multiplies in one go.
 const PANELS: usize = 4;
 /// Output columns per task.
 const STRIP: usize = PANEL * PANELS;

@@ -26,7 +26,7 @@ const FILE_BLOCK: usize = 144;
 const PARTS: usize = 8;
 /// Groups of four weights per block.
 const GROUPS: usize = BLOCK / 4;
-/// Groups per part.
+/// Groups of four weights that share a part's scale and minimum.
 const STEPS: usize = GROUPS / PARTS;
 /// Vectors of 32 bytes that hold one group for each output of a panel.
 const VECTORS: usize = PANEL * 4 / 32;

@@ -50,7 +50,7 @@ pub struct QwenOutput {
     pub keys: Option<Tensor>,
 }
 
-/// The tower.
+/// A Qwen vision transformer: patch embedding and blocks, without the merger behind them.
 #[derive(Debug)]
 pub struct QwenTower {
     config: QwenVision,
@@ -108,7 +108,7 @@ impl QwenTower {
         })
     }
 
-    /// The tower's settings.
+    /// The shape the tower was built with: patches, blocks and attention windows.
     pub fn config(&self) -> &QwenVision {
         &self.config
     }

@@ -174,7 +174,7 @@ impl VitTower {
         })
     }
 
-    /// The tower's settings.
+    /// The shape the tower was built with: view size, patches, blocks and norms.
     pub fn config(&self) -> &VitConfig {
         &self.config
     }

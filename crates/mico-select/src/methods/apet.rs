@@ -32,7 +32,7 @@ pub(super) const METHOD: Method = Method {
     }),
 };
 
-/// Accepted basis sizes.
+/// Accepted sizes of the basis; factoring the fit's matrix costs the cube of it.
 const BASES: std::ops::RangeInclusive<usize> = 1..=1 << 16;
 /// The authors' ridge regularisation of the least-squares fit.
 const RIDGE: f64 = 1e-5;

@@ -228,7 +228,7 @@ impl Quota {
 /// The number of tokens a selection leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// Exactly this many.
+    /// Exactly this many tokens are left, which the engine checks.
     Exactly(usize),
     /// This many or fewer: the rule may not use all of its budget.
     AtMost(usize),

@@ -131,7 +131,7 @@ impl Signals {
         Self::of(FeatureSpace::Residual, &[]).with_attention(attention)
     }
 
-    /// Adds one signal.
+    /// The same with one more signal to observe.
     pub fn with(self, signal: Signal) -> Self {
         Self { set: self.set.with(signal), ..self }
     }

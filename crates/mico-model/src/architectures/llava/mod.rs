@@ -50,9 +50,9 @@ pub static LLAVA_NEXT: Architecture = Architecture {
 /// The vision side of LLaVA-1.5 and LLaVA-NeXT.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlavaVision {
-    /// The tower.
+    /// The vision transformer (CLIP in the published models), run on each view by itself.
     pub tower: VitConfig,
-    /// The projector.
+    /// The MLP that brings the tower's features to the decoder's width.
     pub projector: ProjectorConfig,
     /// Which hidden state of the tower is projected: 0 is the embeddings, `k` the output of
     /// block #k; a negative number counts back from the last block's output (-1).

@@ -14,10 +14,10 @@ use crate::presets::Preset;
 use crate::weights::Builder;
 use read::{Defaults, read};
 
-/// `<|im_end|>` and `<|endoftext|>`.
+/// The ids of `<|im_end|>` and `<|endoftext|>`, either of which ends an answer.
 pub(super) const QWEN_ENDS: [u32; 2] = [151_645, 151_643];
 const QWEN3_5_ENDS: [u32; 2] = [248_046, 248_044];
-/// `<|image_pad|>`.
+/// The id of `<|image_pad|>`, the placeholder of a visual token.
 const IMAGE_TOKEN: u32 = 151_655;
 const QWEN3_5_IMAGE_TOKEN: u32 = 248_056;
 

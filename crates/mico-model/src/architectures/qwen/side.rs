@@ -12,7 +12,7 @@ use crate::vision::qwen::{NORM_EPS, QwenTower};
 use crate::vision::{Embedded, Encoded, Pixels, TowerProgress, VisionTaps};
 use crate::weights::{Builder, LinearShape};
 
-/// Tower and mergers.
+/// The vision side of the Qwen models: the tower, its patch merger and the mergers of DeepStack.
 #[derive(Debug)]
 pub(super) struct Qwen {
     tower: QwenTower,
