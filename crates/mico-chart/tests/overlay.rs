@@ -42,14 +42,14 @@ fn kept_refined_and_dropped_are_told_apart() {
     let pruned = Pruned { image: &image, layout: &layout, stage1: Some(&[0, 1, 2]), kept: &[1] };
     let sheet = draw(&[pruned], &CAPTION).unwrap();
     // 400 pixels are drawn as 672, a token as 168.
-    let centre = |column: usize, row: usize| {
+    let center = |column: usize, row: usize| {
         sheet.pixel(MARGIN + column * 168 + 84, MARGIN + row * 168 + 84).unwrap()
     };
-    assert_eq!(centre(1, 0), orange);
-    let [r, g, b] = centre(3, 3);
+    assert_eq!(center(1, 0), orange);
+    let [r, g, b] = center(3, 3);
     assert!(r == g && g == b && r < 80, "dropped regions are grey and dim");
-    let stage1 = centre(0, 0);
-    assert_eq!(stage1, centre(2, 0));
+    let stage1 = center(0, 0);
+    assert_eq!(stage1, center(2, 0));
     assert!(stage1 != orange && stage1[0] > r, "Stage-1 survivors lie between");
     assert_ne!(sheet.pixel(MARGIN + 168, MARGIN + 84), Some(orange), "survivors have an outline");
 }

@@ -3,6 +3,7 @@
 //! * [`SplitMix64`]: seeded random numbers that are the same on every machine and in every release.
 //! * [`quantile`]: quantiles with linear interpolation.
 //! * [`memory`]: what the operating system says about memory and processor.
+//! * [`escape_markup`]: text inside HTML and XML documents.
 //! * [`ErrorKind`]: whose fault an error is, for every front end.
 //! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
 //! * `files` (feature `files`): files that appear whole or not at all.
@@ -16,10 +17,12 @@ pub mod digest;
 mod error_kind;
 #[cfg(feature = "files")]
 pub mod files;
+mod markup;
 pub mod memory;
 mod quantile;
 mod rng;
 
 pub use error_kind::ErrorKind;
+pub use markup::escape_markup;
 pub use quantile::quantile;
 pub use rng::SplitMix64;

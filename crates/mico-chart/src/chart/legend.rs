@@ -77,8 +77,8 @@ pub(super) fn stroke(chart: &Chart, reference: &Reference) -> Stroke {
     if let Some((series, index)) = series {
         return Stroke::dashed(Look::of(series, index).paint, 1.2);
     }
-    let grey = chart.references.iter().filter(|each| each.of.is_none());
-    let before = grey.take_while(|each| *each != reference).count();
+    let gray = chart.references.iter().filter(|each| each.of.is_none());
+    let before = gray.take_while(|each| *each != reference).count();
     let dash = [Dash::Dashes, Dash::Dots, Dash::Mixed][before % 3];
     Stroke { dash, ..Stroke::solid(Paint::Muted, 1.3) }
 }

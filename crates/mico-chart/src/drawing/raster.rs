@@ -29,7 +29,7 @@ pub(crate) fn pixels(drawing: &Drawing, scale: f64) -> Result<RgbImage, RenderEr
 /// A picture while it is being rendered.
 struct Canvas {
     pixmap: Pixmap,
-    /// Pixels per unit.
+    /// Pixels of the raster per unit of the drawing.
     scale: f64,
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use mico_util::escape_markup;
+
 use super::{Anchor, Drawing, Fill, Place, Shape};
 use crate::color::{Paint, Theme};
 use crate::font;
@@ -25,7 +27,7 @@ impl Drawing {
     /// The picture as an element of an HTML document; `shows` describes it for screen readers. Colors
     /// are those of [`theme_css`](crate::theme_css), if the document includes it.
     pub fn inline_svg(&self, shows: &str) -> String {
-        let shows = escape(&clean(shows));
+        let shows = escape_markup(&clean(shows));
         self.element(&format!("role=\"img\" aria-label=\"{shows}\""), Colors::Document)
     }
 
@@ -87,7 +89,7 @@ fn write(out: &mut String, shape: &Shape, colors: Colors) -> std::fmt::Result {
                 "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"{}\"{anchor} fill=\"{}\">{}</text>",
                 style.size,
                 color(style.paint, colors),
-                escape(text)
+                escape_markup(text)
             )
         }
     }
@@ -112,22 +114,6 @@ fn color(paint: Paint, colors: Colors) -> String {
 fn places(points: &[Place]) -> String {
     let places: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
     places.join(" ")
-}
-
-/// Escapes text for XML, also inside quoted attributes.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            character => out.push(character),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

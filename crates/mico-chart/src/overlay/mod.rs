@@ -53,9 +53,9 @@ pub struct Clip<'a> {
 /// The text beside the picture.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Caption<'a> {
-    /// The user's question.
+    /// The question as the user asked it.
     pub question: &'a str,
-    /// The model's answer.
+    /// The answer that the pruned model gave.
     pub answer: &'a str,
     /// The token counts, such as `576 -> 128 -> 46`.
     pub counts: &'a str,

@@ -43,7 +43,7 @@ impl Fate {
     /// The drawn color of a pixel with this outcome.
     pub(super) fn color(self, pixel: [u8; 3]) -> [u8; 3] {
         let [r, g, b] = pixel.map(f32::from);
-        let grey = [0.299 * r + 0.587 * g + 0.114 * b; 3];
+        let gray = [0.299 * r + 0.587 * g + 0.114 * b; 3];
         let mix = |light: f32, from: [f32; 3], tint: f32| {
             std::array::from_fn(|c| {
                 (from[c] * light * (1.0 - tint) + f32::from(STAGE1_TINT[c]) * tint) as u8
@@ -52,8 +52,8 @@ impl Fate {
         match self {
             Self::Kept => pixel,
             Self::Stage1 => mix(STAGE1_LIGHT, [r, g, b], STAGE1_TINT_SHARE),
-            Self::Dropped => mix(DROPPED_LIGHT, grey, 0.0),
-            Self::Unseen => mix(UNSEEN_LIGHT, grey, 0.0),
+            Self::Dropped => mix(DROPPED_LIGHT, gray, 0.0),
+            Self::Unseen => mix(UNSEEN_LIGHT, gray, 0.0),
         }
     }
 }

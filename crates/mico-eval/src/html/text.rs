@@ -2,15 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mico_score::table::escape_html;
+pub(super) use mico_util::escape_markup as escape;
 
 /// The longest text of a file that is shown whole, in characters.
 pub(super) const LONGEST: usize = 1200;
-
-/// Text for a document: nothing in it is markup.
-pub(super) fn escape(text: &str) -> String {
-    escape_html(text)
-}
 
 /// The same, cut at [`LONGEST`] with a note of how much is missing.
 pub(super) fn cut(text: &str) -> String {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_after_a_digit_tells_the_normalisers_apart() {
+    fn a_stop_after_a_digit_tells_the_normalizers_apart() {
         assert_eq!(normalize("3.", Normalizer::Llava), "3");
         assert_eq!(normalize("3.", Normalizer::CURRENT), "3.");
         assert_eq!(normalize("3.", Normalizer::VlmEvalKit(Stop::BeforeNoDigit)), "3");

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use mico_util::escape_markup as escape;
+
 use super::marks::{Mark, by_row};
 use super::{Column, Row, Table, shown};
 
@@ -54,24 +56,4 @@ fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String 
         Some(note) => format!("{value} <small>{}</small>", escape(note)),
         None => value,
     }
-}
-
-/// Escapes text for HTML content and quoted attributes. Invisible characters that change how text
-/// is displayed become replacement characters.
-pub(super) fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            '\n' | '\t' => out.push(c),
-            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => out.push('\u{fffd}'),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
 }

@@ -116,11 +116,6 @@ impl Table {
     }
 }
 
-/// Escapes text for HTML content and quoted attributes.
-pub fn escape_html(text: &str) -> String {
-    html::escape(text)
-}
-
 /// A number rounded to its column's decimals, without the unit. Numbers are rounded nowhere else.
 fn shown(cell: &Cell, column: &Column) -> String {
     let text = format!("{:.*}", column.decimals, cell.value);
