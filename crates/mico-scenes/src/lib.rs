@@ -28,7 +28,7 @@ mod vocabulary;
 pub use paint::Picture;
 pub use question::{GRID, KINDS, Kind, Question, ask};
 pub use record::{Contents, write_record};
-pub use scene::{BACKGROUND, CHARACTERS, Colour, LABELS, Object, SIDE, Scene, Split, scene};
+pub use scene::{BACKGROUND, CHARACTERS, Color, LABELS, Object, SIDE, Scene, Split, scene};
 pub use shape::Shape;
 pub use vocabulary::vocabulary;
 

@@ -108,10 +108,10 @@ fn inked(character: char, x: f32, y: f32) -> f32 {
     offsets.iter().filter(|&&(dx, dy)| sample(dx, dy)).count() as f32 / 4.0
 }
 
-/// Blends `colour` over a pixel with weight `share`, which is clamped to 0..=1.
-fn mix(pixel: &mut [f32; 3], colour: [f32; 3], share: f32) {
+/// Blends `color` over a pixel with weight `share`, which is clamped to 0..=1.
+fn mix(pixel: &mut [f32; 3], color: [f32; 3], share: f32) {
     let share = share.clamp(0.0, 1.0);
-    for (old, new) in pixel.iter_mut().zip(colour) {
+    for (old, new) in pixel.iter_mut().zip(color) {
         *old += (new - *old) * share;
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::scene::{Colour, Object, SIDE, Scene};
+use crate::scene::{Color, Object, SIDE, Scene};
 use crate::shape::Shape;
 use mico_util::SplitMix64;
 
@@ -16,7 +16,9 @@ pub enum Kind {
     /// Whether an object exists; negative questions combine a colour and a shape that both occur.
     Existence,
     /// The colour of the only object of a shape.
-    Colour,
+    // The training scripts read this spelling.
+    #[serde(rename = "colour")]
+    Color,
     /// The shape of the only object of a colour.
     Shape,
     /// Whether two objects have the same colour, or one is larger or smaller than the other.
@@ -36,7 +38,7 @@ pub enum Kind {
 /// Every kind, in the order of the tables.
 pub const KINDS: [Kind; 9] = [
     Kind::Existence,
-    Kind::Colour,
+    Kind::Color,
     Kind::Shape,
     Kind::Compare,
     Kind::Count,
@@ -51,7 +53,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Existence => "existence",
-            Self::Colour => "colour",
+            Self::Color => "colour",
             Self::Shape => "shape",
             Self::Compare => "compare",
             Self::Count => "count",
@@ -141,7 +143,7 @@ const TRIES: usize = 40;
 pub fn ask(scene: &Scene, kind: Kind, rng: &mut SplitMix64) -> Option<Question> {
     match kind {
         Kind::Existence => existence(scene, rng),
-        Kind::Colour => colour(scene, rng),
+        Kind::Color => color(scene, rng),
         Kind::Shape => shape(scene, rng),
         Kind::Compare => compare(scene, rng),
         Kind::Count => Some(count(scene, rng)),
@@ -176,23 +178,23 @@ fn only(scene: &Scene, accepts: impl Fn(&Object) -> bool) -> Option<usize> {
 fn existence(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let yes = rng.chance(0.5);
     // Only scenes that allow either answer are used, so that the question alone reveals nothing.
-    let (colour, shape) = (0..TRIES).find_map(|_| {
-        let colour = rng.pick(&scene.objects)?.colour;
+    let (color, shape) = (0..TRIES).find_map(|_| {
+        let color = rng.pick(&scene.objects)?.color;
         let shape = rng.pick(&scene.objects)?.shape;
-        let there = scene.objects.iter().any(|o| (o.colour, o.shape) == (colour, shape));
+        let there = scene.objects.iter().any(|o| (o.color, o.shape) == (color, shape));
         // The plates behind characters look like white or dark discs but are not objects.
-        let plate = shape == Shape::Circle && matches!(colour, Colour::White | Colour::Black);
-        (!there && !plate).then_some((colour, shape))
+        let plate = shape == Shape::Circle && matches!(color, Color::White | Color::Black);
+        (!there && !plate).then_some((color, shape))
     })?;
-    let (colour, shape, objects) = if yes {
+    let (color, shape, objects) = if yes {
         let index = rng.below(scene.objects.len());
         let object = scene.objects.get(index)?;
-        (object.colour, object.shape, vec![index])
+        (object.color, object.shape, vec![index])
     } else {
-        (colour, shape, those(scene, |o| o.colour == colour || o.shape == shape))
+        (color, shape, those(scene, |o| o.color == color || o.shape == shape))
     };
-    let article = if colour == Colour::Orange { "an" } else { "a" };
-    let thing = format!("{article} {} {}", colour.word(), shape.word());
+    let article = if color == Color::Orange { "an" } else { "a" };
+    let thing = format!("{article} {} {}", color.word(), shape.word());
     let text = match rng.below(3) {
         0 => format!("Does the picture show {thing}?"),
         1 => format!("Can you see {thing}?"),
@@ -201,7 +203,7 @@ fn existence(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     Some(question(Kind::Existence, text, yes_no(yes), &objects))
 }
 
-fn colour(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
+fn color(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     let shape = rng.pick(&scene.objects)?.shape;
     let index = only(scene, |o| o.shape == shape)?;
     let text = if rng.chance(0.7) {
@@ -209,16 +211,16 @@ fn colour(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
     } else {
         format!("Which colour has the {}?", shape.word())
     };
-    Some(question(Kind::Colour, text, scene.objects[index].colour.word(), &[index]))
+    Some(question(Kind::Color, text, scene.objects[index].color.word(), &[index]))
 }
 
 fn shape(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
-    let colour = rng.pick(&scene.objects)?.colour;
-    let index = only(scene, |o| o.colour == colour)?;
+    let color = rng.pick(&scene.objects)?.color;
+    let index = only(scene, |o| o.color == color)?;
     let text = if rng.chance(0.7) {
-        format!("What shape is the {} object?", colour.word())
+        format!("What shape is the {} object?", color.word())
     } else {
-        format!("Which shape has the {} object?", colour.word())
+        format!("Which shape has the {} object?", color.word())
     };
     Some(question(Kind::Shape, text, scene.objects[index].shape.word(), &[index]))
 }
@@ -243,7 +245,7 @@ fn compare(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
             let text = if sizes {
                 compare_sizes(a, b, larger, yes)
             } else {
-                compare_colours(scene, a, b, yes)
+                compare_colors(scene, a, b, yes)
             };
             Some(question(Kind::Compare, text?, yes_no(yes), &[first, second]))
         })
@@ -259,10 +261,10 @@ fn compare_sizes(a: &Object, b: &Object, larger: bool, yes: bool) -> Option<Stri
     holds.then(|| format!("Is the {} {word} than the {}?", a.name(), b.name()))
 }
 
-fn compare_colours(scene: &Scene, a: &Object, b: &Object, yes: bool) -> Option<String> {
+fn compare_colors(scene: &Scene, a: &Object, b: &Object, yes: bool) -> Option<String> {
     let unique = |shape: Shape| only(scene, |o| o.shape == shape).is_some();
     let text = format!("Is the {} the same colour as the {}?", a.shape.word(), b.shape.word());
-    (unique(a.shape) && unique(b.shape) && yes == (a.colour == b.colour)).then_some(text)
+    (unique(a.shape) && unique(b.shape) && yes == (a.color == b.color)).then_some(text)
 }
 
 fn count(scene: &Scene, rng: &mut SplitMix64) -> Question {
@@ -276,9 +278,9 @@ fn count(scene: &Scene, rng: &mut SplitMix64) -> Question {
         }
         _ => {
             let there = rng.chance(0.5).then(|| rng.pick(&scene.objects)).flatten();
-            let any = Colour::ALL[rng.below(Colour::ALL.len())];
-            let colour = there.map_or(any, |object| object.colour);
-            (format!("{} objects", colour.word()), those(scene, |o| o.colour == colour))
+            let any = Color::ALL[rng.below(Color::ALL.len())];
+            let color = there.map_or(any, |object| object.color);
+            (format!("{} objects", color.word()), those(scene, |o| o.color == color))
         }
     };
     let text = if rng.chance(0.7) {
@@ -290,8 +292,8 @@ fn count(scene: &Scene, rng: &mut SplitMix64) -> Question {
 }
 
 fn read(scene: &Scene, rng: &mut SplitMix64) -> Option<Question> {
-    let labelled = those(scene, |o| o.character.is_some());
-    let index = *rng.pick(&labelled)?;
+    let labeled = those(scene, |o| o.character.is_some());
+    let index = *rng.pick(&labeled)?;
     let object = &scene.objects[index];
     let character = object.character?;
     let plain = rng.chance(0.7) || !character.is_alphabetic();

@@ -14,12 +14,12 @@ pub const CHARACTERS: [char; 12] = ['A', 'C', 'E', 'H', 'K', 'P', 'T', 'X', '2',
 /// The most objects in a scene; the least is 2.
 const MOST_OBJECTS: usize = 7;
 /// The probability that an object has a character.
-const LABELLED: f32 = 0.75;
+const LABELED: f32 = 0.75;
 /// The number of positions tried for an object before another object is drawn.
 const ATTEMPTS: usize = 60;
 
 /// The number of labels in a dense map: the background, and each shape in each colour.
-pub const LABELS: usize = 1 + Shape::ALL.len() * Colour::ALL.len();
+pub const LABELS: usize = 1 + Shape::ALL.len() * Color::ALL.len();
 /// The label of background pixels in a dense map.
 pub const BACKGROUND: u8 = 0;
 
@@ -39,7 +39,7 @@ pub enum Split {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 #[allow(missing_docs, reason = "the names say it")]
-pub enum Colour {
+pub enum Color {
     Red,
     Green,
     Blue,
@@ -50,7 +50,7 @@ pub enum Colour {
     Black,
 }
 
-impl Colour {
+impl Color {
     /// Every colour, in the order of declaration.
     pub const ALL: [Self; 8] = [
         Self::Red,
@@ -97,7 +97,9 @@ pub struct Object {
     /// The shape of the object's outline.
     pub shape: Shape,
     /// The colour by which questions name the object.
-    pub colour: Colour,
+    // The training scripts read this spelling.
+    #[serde(rename = "colour")]
+    pub color: Color,
     /// Whether the object is large rather than small, for size comparisons.
     pub large: bool,
     /// The character printed on the object; `None` if it has none.
@@ -131,8 +133,8 @@ pub fn scene(split: Split, seed: u64, index: u64) -> (Scene, SplitMix64) {
 
 impl Scene {
     fn draw(rng: &mut SplitMix64) -> Self {
-        let grey = rng.between(95.0, 165.0);
-        let base = [0; 3].map(|_| grey + rng.between(-22.0, 22.0));
+        let gray = rng.between(95.0, 165.0);
+        let base = [0; 3].map(|_| gray + rng.between(-22.0, 22.0));
         let mut scene = Self { objects: Vec::new(), base, texture: rng.next_u64() };
         let wanted = 2 + rng.below(MOST_OBJECTS - 1);
         let mut rounds = 0;
@@ -153,14 +155,14 @@ impl Scene {
     /// the caller tries again.
     fn place(&self, rng: &mut SplitMix64) -> Option<Object> {
         let shape = *rng.pick(&Shape::ALL)?;
-        let colour = *rng.pick(&Colour::ALL)?;
-        if self.objects.iter().any(|o| (o.shape, o.colour) == (shape, colour)) {
+        let color = *rng.pick(&Color::ALL)?;
+        if self.objects.iter().any(|o| (o.shape, o.color) == (shape, color)) {
             return None;
         }
         let large = rng.chance(0.4);
         let radius = if large { rng.between(45.0, 52.0) } else { rng.between(30.0, 36.0) };
-        let character = if rng.chance(LABELLED) { rng.pick(&CHARACTERS).copied() } else { None };
-        let paint = colour.rgb().map(|c| (c + rng.between(-13.0, 13.0)).clamp(0.0, 255.0));
+        let character = if rng.chance(LABELED) { rng.pick(&CHARACTERS).copied() } else { None };
+        let paint = color.rgb().map(|c| (c + rng.between(-13.0, 13.0)).clamp(0.0, 255.0));
         let reach = radius * 1.2;
         (0..ATTEMPTS).find_map(|_| {
             let [x, y] = [0; 2].map(|_| rng.between(reach + 2.0, SIDE as f32 - reach - 2.0));
@@ -168,7 +170,7 @@ impl Scene {
                 .objects
                 .iter()
                 .all(|o| (o.x - x).hypot(o.y - y) > 1.15 * (o.radius + radius) + 4.0);
-            free.then_some(Object { shape, colour, large, character, x, y, radius, paint })
+            free.then_some(Object { shape, color, large, character, x, y, radius, paint })
         })
     }
 
@@ -210,7 +212,7 @@ impl Scene {
 impl Object {
     /// The object's name in questions: colour and shape.
     pub fn name(&self) -> String {
-        format!("{} {}", self.colour.word(), self.shape.word())
+        format!("{} {}", self.color.word(), self.shape.word())
     }
 
     /// Whether a point, in pixels, lies inside the object's outline.
@@ -221,7 +223,7 @@ impl Object {
 
     /// The object's label in a dense map: from 1, by shape and colour.
     pub fn label(&self) -> u8 {
-        1 + self.shape as u8 * Colour::ALL.len() as u8 + self.colour as u8
+        1 + self.shape as u8 * Color::ALL.len() as u8 + self.color as u8
     }
 
     /// The column and row of every pixel whose centre the object covers.

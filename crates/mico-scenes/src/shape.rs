@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn centres_are_inside_and_far_points_outside() {
+    fn centers_are_inside_and_far_points_outside() {
         for shape in Shape::ALL {
             assert!(shape.distance(0.0, 0.0) < -0.3, "{shape:?}");
             for (x, y) in [(1.4, 0.0), (0.0, 1.4), (-1.4, 0.0), (0.0, -1.4), (1.0, 1.0)] {

@@ -27,7 +27,7 @@ const SCENES: [[Object; 3]; 4] = [
         ("triangle", "white", 116, 112, 44),
     ],
 ];
-const COLOURS: [(&str, [u8; 3]); 6] = [
+const COLORS: [(&str, [u8; 3]); 6] = [
     ("red", [200, 30, 30]),
     ("blue", [45, 75, 215]),
     ("green", [40, 145, 70]),
@@ -46,9 +46,9 @@ pub(crate) fn scene(visual: &Visual) -> [Object; 3] {
     };
     let picture = image::load_from_memory(&bytes).unwrap().to_rgb8();
     assert_eq!(picture.dimensions(), (SIDE, SIDE));
-    let shows = |(_, colour, left, top, side): &Object| {
+    let shows = |(_, color, left, top, side): &Object| {
         let pixel = picture.get_pixel(left + side / 2, top + side * 2 / 3).0;
-        let wanted = COLOURS.iter().find(|(name, _)| name == colour).unwrap().1;
+        let wanted = COLORS.iter().find(|(name, _)| name == color).unwrap().1;
         pixel.iter().zip(wanted).all(|(a, b)| a.abs_diff(b) < 20)
     };
     *SCENES.iter().find(|scene| scene.iter().all(shows)).expect("a known scene")
@@ -82,8 +82,8 @@ pub(crate) fn fits(sample: &Sample) -> bool {
     }
     if let Some((_, rest)) = question.split_once("Is there a") {
         let mut words = rest.trim_start_matches('n').trim().split(['?', ' ']);
-        let (colour, shape) = (words.next().unwrap(), words.next().unwrap());
-        let there = objects.iter().any(|o| (o.0, o.1) == (shape, colour));
+        let (color, shape) = (words.next().unwrap(), words.next().unwrap());
+        let there = objects.iter().any(|o| (o.0, o.1) == (shape, color));
         assert_eq!(gold(sample), if there { "yes" } else { "no" }, "{}", sample.id);
         return true;
     }

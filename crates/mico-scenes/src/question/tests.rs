@@ -41,7 +41,7 @@ fn existence_follows_from_the_objects() {
         let near = |word: fn(&Object) -> &'static str| {
             scene.objects.iter().any(|o| question.text.contains(word(o)))
         };
-        assert!(near(|o| o.colour.word()) && near(|o| o.shape.word()), "{}", question.text);
+        assert!(near(|o| o.color.word()) && near(|o| o.shape.word()), "{}", question.text);
     }
 }
 
