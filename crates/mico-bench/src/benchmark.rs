@@ -9,7 +9,7 @@ use crate::comparison::full_label;
 use crate::configuration::Configuration;
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Record};
-use crate::memory::{AllocationMeter, Watch};
+use crate::memory::{AllocationMeter, AllocationSpan};
 use crate::report::Report;
 use crate::sample::{Facts, Sample, Stopwatch};
 use crate::subject::Subject;
@@ -22,7 +22,7 @@ pub struct Progress<'a> {
     pub condition: &'a str,
     /// Runs done by this process, warm-ups included.
     pub done: usize,
-    /// Of how many.
+    /// Runs that this process will do in all, as far as is known.
     pub total: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct Benchmark {
 }
 
 /// A condition, and what the engine is asked under.
-struct Asked<'a> {
+struct PlannedCondition<'a> {
     condition: &'a Condition,
     options: SessionOptions,
 }
@@ -68,7 +68,7 @@ impl Benchmark {
     /// that were measured differently.
     pub fn is_complete(&self, journal: &Journal) -> Result<bool> {
         journal.check(&self.configuration)?;
-        Ok(!journal.lacks(&self.conditions, self.rounds))
+        Ok(!journal.is_incomplete(&self.conditions, self.rounds))
     }
 
     /// Measures what the journal lacks, and reports all of it.
@@ -80,7 +80,7 @@ impl Benchmark {
     ) -> Result<Report> {
         if !self.is_complete(journal)? {
             journal.begin(&self.configuration, &subject.about)?;
-            Measuring::new(self, subject, journal, observer)?.all()?;
+            BenchmarkRun::new(self, subject, journal, observer)?.all()?;
         }
         self.report(journal)
     }
@@ -111,38 +111,39 @@ pub(crate) fn prunes(condition: &Condition) -> bool {
 }
 
 /// A benchmark under way.
-struct Measuring<'a, 'o> {
+struct BenchmarkRun<'a, 'o> {
     benchmark: &'a Benchmark,
     subject: &'a Subject,
     journal: &'a mut Journal,
     observer: &'a mut Observer<'o>,
-    asked: Vec<Asked<'a>>,
+    planned: Vec<PlannedCondition<'a>>,
     /// Which conditions this process has run.
     ran: Vec<bool>,
     done: usize,
     total: usize,
 }
 
-impl<'a, 'o> Measuring<'a, 'o> {
+impl<'a, 'o> BenchmarkRun<'a, 'o> {
     fn new(
         benchmark: &'a Benchmark,
         subject: &'a Subject,
         journal: &'a mut Journal,
         observer: &'a mut Observer<'o>,
     ) -> Result<Self> {
-        let asked = benchmark.conditions.iter().map(|condition| {
+        let planned = benchmark.conditions.iter().map(|condition| {
             let options = condition.setting.options()?;
             subject.engine.check(&options)?;
-            Ok(Asked { condition, options })
+            Ok(PlannedCondition { condition, options })
         });
-        let asked = asked.collect::<Result<Vec<_>>>()?;
-        let runs =
-            asked.iter().map(|asked| match journal.missing(asked.condition, benchmark.rounds) {
+        let planned = planned.collect::<Result<Vec<_>>>()?;
+        let runs = planned.iter().map(|planned| {
+            match journal.missing(planned.condition, benchmark.rounds) {
                 0 => 0,
                 missing => missing + benchmark.warmups,
-            });
-        let (ran, total) = (vec![false; asked.len()], runs.sum());
-        Ok(Self { benchmark, subject, journal, observer, asked, ran, done: 0, total })
+            }
+        });
+        let (ran, total) = (vec![false; planned.len()], runs.sum());
+        Ok(Self { benchmark, subject, journal, observer, planned, ran, done: 0, total })
     }
 
     /// Warms up, then measures round by round what the journal lacks. A process that goes on from a
@@ -151,8 +152,8 @@ impl<'a, 'o> Measuring<'a, 'o> {
         let Benchmark { warmups, rounds, .. } = *self.benchmark;
         let warmups = (0..warmups).map(|_| None);
         for round in warmups.chain((0..rounds).map(Some)) {
-            for index in 0..self.asked.len() {
-                let condition = self.asked[index].condition;
+            for index in 0..self.planned.len() {
+                let condition = self.planned[index].condition;
                 let there = round.is_some_and(|round| self.journal.get(condition, round).is_some());
                 if !there && self.journal.missing(condition, rounds) > 0 {
                     self.turn(index, round)?;
@@ -165,13 +166,13 @@ impl<'a, 'o> Measuring<'a, 'o> {
 
     /// One run of one condition; in a round it counts.
     fn turn(&mut self, index: usize, round: Option<usize>) -> Result<()> {
-        let condition = self.asked[index].condition;
-        self.tell(condition)?;
+        let condition = self.planned[index].condition;
+        self.report_progress(condition)?;
         let known = self.ran[index] || self.journal.get(condition, 0).is_some();
-        match self.once(&self.asked[index]) {
+        match self.once(&self.planned[index]) {
             Ok((sample, outcome)) => {
                 if let Some(round) = round {
-                    let pruning = &self.asked[index].options.pruning;
+                    let pruning = &self.planned[index].options.pruning;
                     let facts = Facts::new(self.subject, pruning, &outcome)?;
                     let (setting, session) = (condition.key(), 0);
                     self.journal.append(Record { setting, round, session, sample, facts })?;
@@ -186,10 +187,10 @@ impl<'a, 'o> Measuring<'a, 'o> {
         }
         self.ran[index] = true;
         self.done += 1;
-        self.tell(condition)
+        self.report_progress(condition)
     }
 
-    fn tell(&mut self, condition: &Condition) -> Result<()> {
+    fn report_progress(&mut self, condition: &Condition) -> Result<()> {
         let (condition, done, total) = (&*full_label(condition), self.done, self.total);
         match (self.observer)(Progress { condition, done, total }) {
             ControlFlow::Continue(()) => Ok(()),
@@ -197,16 +198,16 @@ impl<'a, 'o> Measuring<'a, 'o> {
         }
     }
 
-    fn once(&self, asked: &Asked<'_>) -> Result<(Sample, Outcome)> {
-        let request = self.request(asked);
+    fn once(&self, planned: &PlannedCondition<'_>) -> Result<(Sample, Outcome)> {
+        let request = self.request(planned);
         let peak_is_own = mico_util::memory::reset_peak_resident();
-        let memory = self.benchmark.meter.map(Watch::start);
+        let memory = self.benchmark.meter.map(AllocationSpan::start);
         let mut watch = Stopwatch::start();
         let outcome = self.subject.engine.run(&request, &mut watch)?;
         let elapsed = watch.elapsed();
         let allocated = memory.map(|memory| memory.stop());
         let first_token = watch.first_token().ok_or_else(|| {
-            let label = full_label(asked.condition);
+            let label = full_label(planned.condition);
             Error::internal(format!("{label}: the engine answered without a token"))
         })?;
         let sample = Sample {
@@ -220,13 +221,13 @@ impl<'a, 'o> Measuring<'a, 'o> {
         Ok((sample, outcome))
     }
 
-    fn request(&self, asked: &Asked<'_>) -> Request {
+    fn request(&self, planned: &PlannedCondition<'_>) -> Request {
         // The first token comes out of the prefill; each further one takes a step.
         let tokens = self.benchmark.new_tokens.saturating_add(1);
         let generation = Generation { ignore_eos: true, ..Generation::greedy(tokens) };
         let input = &self.subject.input;
         Request::new(vec![input.image.clone()], Prompt::InputIds(input.ids.clone()))
-            .with(asked.options.clone())
+            .with(planned.options.clone())
             .generating(generation)
     }
 }

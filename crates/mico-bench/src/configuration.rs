@@ -71,7 +71,7 @@ pub struct About {
     pub vision: String,
     /// How attention is computed.
     pub attention: String,
-    /// Decoder blocks.
+    /// The number of decoder blocks.
     pub layers: usize,
     /// Bytes of the decoder's matrices.
     pub decoder_bytes: usize,

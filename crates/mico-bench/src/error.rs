@@ -1,7 +1,8 @@
 //! What can go wrong in a benchmark.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use mico_eval::FileError;
 use mico_util::ErrorKind;
 
 /// The result of measuring.
@@ -14,71 +15,51 @@ pub enum Error {
     /// The engine failed, or knows nothing of what a condition asks for.
     #[error(transparent)]
     Engine(#[from] Box<mico_engine::Error>),
-    /// Every pruned condition was refused.
+    /// The engine refused every condition that prunes, so that there is nothing to compare.
     #[error("{condition}: {message}{}", more(*others))]
     AllRefused {
-        /// The first of them.
+        /// The label of the first refused condition.
         condition: String,
-        /// Why.
+        /// The engine's reason to refuse that condition.
         message: String,
-        /// How many others there are.
+        /// The number of further conditions that were refused.
         others: usize,
     },
-    /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A line of a journal is no record.
-    #[error("{} line {line}: no record ({message})", path.display())]
-    Journal {
-        /// The journal.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// Why.
-        message: String,
-    },
-    /// A journal holds runs and was not to be continued.
-    #[error("{} is not empty, accepted: --resume to continue, or another --out", path.display())]
-    Occupied {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// A journal holds runs that were measured differently.
+    /// The journal, or the file of qualities, cannot be read, written or continued.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A journal to be resumed holds runs of another machine, model or configuration, whose times cannot
+    /// be put beside new ones.
     #[error("{} holds runs with {differences}, accepted: --resume with the same, or another --out", path.display())]
     Differs {
-        /// The journal.
+        /// The journal that was to be resumed.
         path: PathBuf,
         /// What differs, with the values before and now.
         differences: String,
     },
-    /// A file of qualities is not what an evaluation writes.
+    /// A file of qualities is not a summary as `mico eval` writes it.
     #[error("{}: {message}", path.display())]
     Quality {
-        /// The file.
+        /// The file that was to be read.
         path: PathBuf,
-        /// Why.
+        /// What the file lacks to be such a summary.
         message: String,
     },
     /// Frames were asked for from a model that takes images.
     #[error("--frames {frames}, but the family {family} takes images")]
     Frames {
-        /// How many.
+        /// The number of frames that was asked for.
         frames: usize,
-        /// The model's family.
+        /// The name of the model's family.
         family: &'static str,
     },
-    /// The picture of noise could not be made.
+    /// An image of noise cannot have the size that was asked for.
     #[error(transparent)]
     Size(#[from] mico_vision::SizeError),
-    /// The caller stopped the benchmark.
+    /// The caller's observer broke off the benchmark; finished runs are in the journal.
     #[error("stopped by the caller")]
     Cancelled,
-    /// A breach of this program's own contracts.
+    /// The program broke one of its own contracts: a defect here, not in what the caller gave.
     #[error("{0}")]
     Internal(String),
 }
@@ -89,19 +70,12 @@ impl Error {
         match self {
             Self::Engine(error) => error.kind(),
             Self::AllRefused { .. } => ErrorKind::Refused,
-            Self::Io { .. } => ErrorKind::Io,
-            Self::Journal { .. } | Self::Quality { .. } => ErrorKind::Corrupt,
-            Self::Occupied { .. } | Self::Differs { .. } | Self::Frames { .. } | Self::Size(_) => {
-                ErrorKind::Invalid
-            }
+            Self::File(error) => error.kind(),
+            Self::Quality { .. } => ErrorKind::Corrupt,
+            Self::Differs { .. } | Self::Frames { .. } | Self::Size(_) => ErrorKind::Invalid,
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Internal(_) => ErrorKind::Internal,
         }
-    }
-
-    pub(crate) fn io(path: &Path) -> impl Fn(std::io::Error) -> Self + use<> {
-        let path = path.to_path_buf();
-        move |source| Self::Io { path: path.clone(), source }
     }
 
     pub(crate) fn internal(message: impl Into<String>) -> Self {

@@ -11,7 +11,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use mico_eval::Condition;
+use mico_eval::{Condition, FileError};
 use serde::{Deserialize, Serialize};
 
 use crate::configuration::{About, Configuration};
@@ -37,7 +37,7 @@ struct Header {
     about: About,
 }
 
-/// One run.
+/// One counted run of one condition.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// The key of the condition.
@@ -55,7 +55,7 @@ pub(crate) struct Record {
 pub(crate) struct Refusal {
     /// The key of the condition.
     pub(crate) setting: String,
-    /// Why.
+    /// The engine's reason to refuse the condition.
     pub(crate) message: String,
 }
 
@@ -79,28 +79,27 @@ impl Journal {
     /// refused otherwise.
     pub fn open(out: &Path, resume: bool) -> Result<Self> {
         let path = path(out);
-        let io = Error::io(&path);
+        let io = FileError::io(&path);
         let text = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(io(error)),
+            Err(error) => return Err(io(error).into()),
         };
         if !resume && !text.is_empty() {
-            return Err(Error::Occupied { path });
+            return Err(FileError::Occupied { path }.into());
         }
         // What follows the last line break is what an interruption left of a line.
         let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let mut journal = Self::default();
         let lines = text[..whole].split(|&byte| byte == b'\n').enumerate();
         for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
-            let broken =
-                |message: String| Error::Journal { path: path.clone(), line: index + 1, message };
-            let line = serde_json::from_slice(line).map_err(|error| broken(error.to_string()))?;
+            let broken = |reason: &str| FileError::no_record(&path, index + 1, reason);
+            let line = serde_json::from_slice(line).map_err(|error| broken(&error.to_string()))?;
             let first = journal.header.is_none();
             match line {
-                Line::Bench(_) if !first => return Err(broken("a second beginning".into())),
+                Line::Bench(_) if !first => return Err(broken("a second beginning").into()),
                 Line::Run(_) | Line::Refused(_) if first => {
-                    return Err(broken("no beginning".into()));
+                    return Err(broken("no beginning").into());
                 }
                 line => journal.take(line),
             }
@@ -159,7 +158,7 @@ impl Journal {
         if let Some((path, file)) = &mut self.file {
             text.push(b'\n');
             let written = file.write_all(&text).and_then(|()| file.flush());
-            written.map_err(Error::io(path))?;
+            written.map_err(FileError::io(path))?;
         }
         self.take(read);
         Ok(())
@@ -200,7 +199,7 @@ impl Journal {
     }
 
     /// Whether anything is left to run.
-    pub(crate) fn lacks(&self, conditions: &[Condition], rounds: usize) -> bool {
+    pub(crate) fn is_incomplete(&self, conditions: &[Condition], rounds: usize) -> bool {
         conditions.iter().any(|condition| self.missing(condition, rounds) > 0)
     }
 }

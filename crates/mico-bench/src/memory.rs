@@ -30,13 +30,13 @@ pub struct Allocated {
 
 /// A run under the eyes of a meter.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct AllocationSpan {
     meter: &'static dyn AllocationMeter,
     start: u64,
 }
 
-impl Watch {
-    /// Begins a run.
+impl AllocationSpan {
+    /// Resets the meter's peak and notes what is allocated before the run.
     pub(crate) fn start(meter: &'static dyn AllocationMeter) -> Self {
         meter.reset_peak();
         Self { meter, start: meter.current() }
@@ -72,7 +72,7 @@ mod tests {
     #[test]
     fn what_was_there_before_is_left_out() {
         static METER: Fake = Fake(AtomicU64::new(100));
-        let watch = Watch::start(&METER);
+        let watch = AllocationSpan::start(&METER);
         METER.0.store(130, Ordering::Relaxed);
         assert_eq!(watch.stop(), Allocated { peak: 135, above_start: 35 });
     }

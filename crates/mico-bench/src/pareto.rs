@@ -11,7 +11,7 @@ const UNPRUNED: &str = "unpruned";
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Pareto {
-    /// The picture.
+    /// The plot, ready to be written as SVG or PNG.
     pub drawing: Drawing,
     /// Conditions that are left out of it, since nothing is known of their quality.
     pub unknown: Vec<String>,

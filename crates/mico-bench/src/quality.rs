@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mico_engine::Setting;
-use mico_eval::Condition;
+use mico_eval::{Condition, FileError};
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
@@ -12,11 +12,11 @@ use crate::report::Row;
 /// Rel of the conditions of an evaluation.
 #[derive(Debug, Deserialize)]
 pub struct Quality {
-    rows: Vec<Scored>,
+    rows: Vec<ScoredRow>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Scored {
+struct ScoredRow {
     setting: String,
     tokens: Option<usize>,
     rel: Option<Estimate>,
@@ -28,9 +28,9 @@ struct Estimate {
 }
 
 impl Quality {
-    /// Reads the file.
+    /// Reads the `summary.json` of an evaluation. It is an error if no row of it has a Rel.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(Error::io(path))?;
+        let bytes = std::fs::read(path).map_err(FileError::io(path))?;
         let wrong = |message| Error::Quality { path: path.to_path_buf(), message };
         let quality: Self = serde_json::from_slice(&bytes)
             .map_err(|error| wrong(format!("no summary of mico eval ({error})")))?;
@@ -47,7 +47,7 @@ impl Quality {
         let untouched = row.setting.with_pruning(None);
         [Setting::default(), untouched].into_iter().find_map(|base| {
             let label = Condition::of(row.setting.clone(), &base).label;
-            let same = |scored: &&Scored| scored.setting == label && scored.tokens == row.budget;
+            let same = |scored: &&ScoredRow| scored.setting == label && scored.tokens == row.budget;
             self.rows.iter().find(same).and_then(|scored| scored.rel).map(|rel| rel.value)
         })
     }

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::memory::Allocated;
 use crate::subject::Subject;
 
-/// One counted run.
+/// The times and memory of one counted run.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct Sample {
     pub(crate) seconds: Seconds,
@@ -86,7 +86,7 @@ pub(crate) struct Facts {
     pub(crate) cache_bytes: usize,
 }
 
-/// Counts of tokens.
+/// Text and visual tokens of the prompt, before and after pruning.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Tokens {

@@ -35,7 +35,7 @@ impl Loaded {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Subject {
-    /// The model.
+    /// The engine with the model that is measured.
     pub engine: Engine,
     /// What it is asked.
     pub input: Input,

@@ -64,7 +64,7 @@ impl CalibrateArgs {
     }
 }
 
-/// Runs the verb.
+/// Runs `mico calibrate`: sweeps the refinement block, then prints and writes the result.
 pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.out {
         let made = std::fs::create_dir_all(folder);
@@ -81,7 +81,7 @@ pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
     let found = engine.install(|| sweep(args, &engine, &tasks, &base, video))?;
-    tell(args, &engine, &found, fingerprint(located.files())?)
+    write_results(args, &engine, &found, fingerprint(located.files())?)
 }
 
 fn sweep(
@@ -102,19 +102,19 @@ fn sweep(
         engine,
         model: "",
         sources: &sources,
-        base: &tasks.ask_under(engine, base),
+        base: &tasks.base_setting(engine, base),
         settings: &[],
         shard: Shard::default(),
         video,
         jobs: None,
-        album: None,
+        overlays: None,
     };
     let bar = Bar::new("items");
     Ok(mico_eval::calibrate(&run, &options, &|done, total| bar.count(done, total))?)
 }
 
-/// Says what came out.
-fn tell(
+/// Writes the result files, if there is a folder for them, and prints the table.
+fn write_results(
     args: &CalibrateArgs,
     engine: &Engine,
     found: &Calibration,

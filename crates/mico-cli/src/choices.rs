@@ -79,7 +79,7 @@ fn known(name: &str, methods: impl Iterator<Item = &'static Method>) -> Result<S
     found.ok_or_else(|| format!("accepted: {}", names.join(", ")))
 }
 
-/// A pruner's name.
+/// The name of a method that can prune in the engine.
 pub(crate) fn pruner() -> Choice<String> {
     let read = |text: &str| known(&single::<String>(text)?, methods::pruners());
     Choice { names: || methods::pruners().map(described).collect(), read }
@@ -95,13 +95,13 @@ pub(crate) fn pruner_spec() -> Choice<MethodSpec> {
     Choice { names: || methods::pruners().map(described).collect(), read }
 }
 
-/// A selector's name.
+/// The name of a method that can select from given tensors.
 pub(crate) fn selector() -> Choice<String> {
     let read = |text: &str| known(&single::<String>(text)?, methods::selectors());
     Choice { names: || methods::selectors().map(described).collect(), read }
 }
 
-/// A prompt style.
+/// The name of a prompt style.
 pub(crate) fn prompt_style() -> Choice<PromptStyle> {
     let names = || PromptStyle::names().into_iter().map(PossibleValue::new).collect();
     Choice { names, read: read::<PromptStyle> }
@@ -119,7 +119,7 @@ pub(crate) fn dtype() -> Choice<Precision> {
     Choice { names: || plain(Precision::ALL.map(Precision::name)), read }
 }
 
-/// A benchmark.
+/// The name of a benchmark that can be scored.
 #[cfg(feature = "eval")]
 pub(crate) fn track() -> Choice<Track> {
     let read = |text: &str| read::<Track>(&single::<String>(text)?);
@@ -128,12 +128,12 @@ pub(crate) fn track() -> Choice<Track> {
 
 /// A benchmark a model can be asked about.
 #[cfg(feature = "eval")]
-pub(crate) fn asked_track() -> Choice<Track> {
+pub(crate) fn evaluable_track() -> Choice<Track> {
     let names = || {
         let asked = Track::ALL.into_iter().filter(|track| *track != Track::VtcBench);
         asked.map(|track| PossibleValue::new(track.name())).collect()
     };
-    Choice { names, read: mico_eval::asked_track }
+    Choice { names, read: mico_eval::parse_track }
 }
 
 /// The layout of a benchmark's files.
@@ -150,7 +150,7 @@ pub(crate) fn profile() -> Choice<Profile> {
     Choice { names: || plain(Profile::ALL.map(Profile::name)), read }
 }
 
-/// A published model.
+/// The name of a published model whose shape is known.
 pub(crate) fn preset() -> Choice<&'static Preset> {
     let names =
         || FamilySpec::presets().iter().map(|preset| PossibleValue::new(preset.name)).collect();
@@ -163,6 +163,6 @@ pub(crate) fn preset() -> Choice<&'static Preset> {
 /// What `--sweep` says of itself.
 #[cfg(feature = "eval")]
 pub(crate) fn sweep_help() -> String {
-    let names = mico_eval::READY.map(|(name, _)| name).join(", ");
+    let names = mico_eval::BUILTIN_SWEEPS.map(|(name, _)| name).join(", ");
     format!("A sweep: a TOML file, or one that comes with the program ({names})")
 }

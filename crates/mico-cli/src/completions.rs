@@ -10,7 +10,7 @@ use crate::output;
 /// Print a script that completes verbs, flags and names in a shell.
 #[derive(Debug, Args)]
 pub struct CompletionsArgs {
-    /// Which shell.
+    /// The shell to write completions for.
     shell: Shell,
     /// Print one JSON document.
     #[arg(long)]

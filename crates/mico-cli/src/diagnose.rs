@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum};
 use mico_eval::diagnose::{
-    Check, Damaged, Diagnose, DiagnoseError, Diagnosis, Folder, LabelCount, Labeling, Scenes,
+    Check, DamagedImage, Diagnose, DiagnoseError, Diagnosis, Folder, LabelCount, Labeling, Scenes,
     Source, information, relevance, reliability,
 };
 use mico_eval::fingerprint;
@@ -145,7 +145,7 @@ impl DiagnoseArgs {
     }
 }
 
-/// Runs the verb.
+/// Runs `mico diagnose`: checks the proxies, then prints and writes what was found.
 pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
     if let Some(folder) = &args.out {
         let made = std::fs::create_dir_all(folder);
@@ -205,9 +205,9 @@ fn diagnose(on: &Diagnose<'_>, checks: &[Check]) -> Result<Diagnosis, Failure> {
 }
 
 /// Names what was left out.
-fn warn(check: Check, damaged: &[Damaged]) {
+fn warn(check: Check, damaged: &[DamagedImage]) {
     let plain = |text: &str| text.replace(char::is_control, "\u{fffd}");
-    for Damaged { picture, reason } in damaged.iter().take(NAMED) {
+    for DamagedImage { picture, reason } in damaged.iter().take(NAMED) {
         eprintln!("warning: {check}: {}: {}", plain(picture), plain(reason));
     }
     if damaged.len() > NAMED {

@@ -65,7 +65,9 @@ pub(crate) fn parse(command: Command, args: &[OsString]) -> Result<ArgMatches, U
     let said = bare.clone().ignore_errors(true).try_get_matches_from(args).ok();
     let mut read = BTreeMap::new();
     match bind(command, said.as_ref(), &mut read) {
-        Ok(command) => command.try_get_matches_from(args).map_err(|error| blame(error, &read)),
+        Ok(command) => {
+            command.try_get_matches_from(args).map_err(|error| with_variable_name(error, &read))
+        }
         // Help is given whatever the variables say.
         Err(failure) => match bare.try_get_matches_from(args) {
             Err(help) if !help.use_stderr() => Err(Unread::Parser(help)),
@@ -184,7 +186,7 @@ fn contradict(command: &Command, given: &Arg, other: &Arg) -> bool {
 }
 
 /// An error about a value that came from a variable names the variable.
-fn blame(error: clap::Error, read: &BTreeMap<String, String>) -> Unread {
+fn with_variable_name(error: clap::Error, read: &BTreeMap<String, String>) -> Unread {
     let about_value = [ErrorKind::InvalidValue, ErrorKind::ValueValidation].contains(&error.kind());
     let variable = match error.get(ContextKind::InvalidArg) {
         // Written with what it takes, as in `--budget <T>`.

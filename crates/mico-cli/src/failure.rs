@@ -32,7 +32,7 @@ impl Failure {
         Self { message: message.to_string(), status: exit_status(kind) }
     }
 
-    /// The exit status.
+    /// The exit status that the process ends with.
     pub fn status(&self) -> u8 {
         self.status
     }

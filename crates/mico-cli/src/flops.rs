@@ -32,7 +32,7 @@ enum HeadArg {
 /// Count the FLOPs of a prefill as the paper does; no weights are needed.
 #[derive(Debug, Args)]
 pub struct FlopsArgs {
-    /// Published model.
+    /// A published model, by its name.
     #[arg(long, value_name = "NAME", value_parser = choices::preset())]
     preset: &'static Preset,
     #[command(flatten)]
@@ -105,7 +105,7 @@ impl FlopsArgs {
     }
 }
 
-/// Runs the verb.
+/// Runs `mico flops`: prints the estimated FLOPs of a prefill.
 pub fn run(args: &FlopsArgs) -> Result<(), Failure> {
     let document = args.estimate()?;
     if args.json {

@@ -15,7 +15,7 @@ pub(crate) struct GenerationArgs {
     /// Sample from the likeliest tokens that make up this probability.
     #[arg(long, default_value_t = 1.0, value_name = "P")]
     pub(crate) top_p: f32,
-    /// Seed of sampling.
+    /// Seed of the random numbers that sampling draws.
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
     /// Text that ends the answer; may be given several times.

@@ -57,7 +57,7 @@ fn decode_named(bytes: &[u8], name: &str) -> Result<RgbImage, Failure> {
         .map_err(|error| Failure::failed(format!("{name}: {error}")))
 }
 
-/// Reads `WIDTHxHEIGHT`.
+/// Parses a size in pixels, written as `WIDTHxHEIGHT`.
 pub(crate) fn image_size(text: &str) -> Result<Size, String> {
     let side = |text: &str| text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side));
     let sides = text.split_once('x').and_then(|(width, height)| side(width).zip(side(height)));

@@ -68,7 +68,7 @@ pub(crate) struct Located {
 }
 
 impl Located {
-    /// Its files.
+    /// The files that the engine opens the model from.
     pub(crate) fn files(&self) -> ModelFiles<'_> {
         self.folder.as_ref().map_or(ModelFiles::Memory(&mico_tiny::MODEL), ModelFiles::from)
     }
@@ -110,7 +110,7 @@ impl ModelArgs {
         self.limits.limits() != ImageLimits::default() || self.switches.iter().any(named)
     }
 
-    /// Finds the model.
+    /// Finds the model's files: built in, in a folder, or by a hub id.
     pub(crate) fn locate(&self) -> Result<Located, Failure> {
         let embedded = self.model == mico_tiny::NAME;
         Ok(Located { folder: if embedded { None } else { Some(hub::folder(&self.model)?) } })

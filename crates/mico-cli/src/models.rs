@@ -16,7 +16,7 @@ pub struct ModelsArgs {
     json: bool,
 }
 
-/// A published model.
+/// A line of the table of published models.
 #[derive(Debug, Serialize)]
 struct Row {
     name: &'static str,
@@ -55,7 +55,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
     FamilySpec::presets().into_iter().map(row).collect()
 }
 
-/// Runs the verb.
+/// Runs `mico models`: lists the published models whose shapes are known.
 pub fn run(args: &ModelsArgs) -> Result<(), Failure> {
     let rows = rows()?;
     if args.json {

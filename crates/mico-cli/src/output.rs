@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::progress::Waiting;
 
-/// Prints a line.
+/// Prints a line to standard output.
 pub(crate) fn line(text: &str) -> Result<(), Failure> {
     written(writeln!(std::io::stdout(), "{text}"))
 }

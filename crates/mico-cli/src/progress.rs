@@ -113,7 +113,7 @@ impl Waiting {
         }
     }
 
-    /// The answer begins.
+    /// Clears the bar, because the answer begins to be printed.
     pub(crate) fn over(&mut self) {
         self.bar = None;
     }

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 /// The pruner used when a budget is given without a method.
 const DEFAULT_METHOD: &str = "mico";
 
-/// The budget flags.
+/// The flags that choose a method, its budget and its settings.
 #[derive(Debug, Args)]
 pub(crate) struct PruningArgs {
     /// Layer-average number of visual tokens per image.
@@ -105,7 +105,7 @@ impl PruningArgs {
     }
 }
 
-/// Splits `KEY=VALUE` arguments.
+/// Splits arguments of the form `KEY=VALUE` at the first equals sign.
 pub(crate) fn pairs(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let split = |setting: &String| match setting.split_once('=') {
         Some((key, value)) => Ok((key.to_string(), value.to_string())),

@@ -5,8 +5,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mico_eval::html::{Chapter, Picture, report};
-use mico_eval::{Album, Journal, MANIFEST, Manifest, PICTURES, RECORDS, RecordKey};
+use mico_eval::html::{PictureLookup, RunResults, report};
+use mico_eval::{Journal, MANIFEST, Manifest, OverlayStore, PICTURES, RECORDS, RecordKey};
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -61,7 +61,7 @@ impl Read {
 
     /// The picture of a record; one that is gone or cannot be read is none.
     fn picture(&self, key: &RecordKey) -> Option<Vec<u8>> {
-        let file = Album::file(&self.folder, key);
+        let file = OverlayStore::file(&self.folder, key);
         let listed = file.file_name().is_some_and(|name| self.pictures.contains(name));
         // A pipe would never end.
         let readable =
@@ -70,7 +70,7 @@ impl Read {
     }
 }
 
-/// Runs the verb.
+/// Runs `mico report`: writes evaluations as one HTML document.
 pub fn run(args: &ReportArgs) -> Result<(), Failure> {
     let folder = args.folders.first().map_or_else(|| Path::new("."), PathBuf::as_path);
     let out = match &args.out {
@@ -87,14 +87,14 @@ pub fn run(args: &ReportArgs) -> Result<(), Failure> {
         return Err(Failure::misused(message));
     }
     files::check("--out", &out)?;
-    let pictures: Vec<Box<Picture<'_>>> = read
+    let pictures: Vec<Box<PictureLookup<'_>>> = read
         .iter()
-        .map(|read| Box::new(|key: &RecordKey| read.picture(key)) as Box<Picture<'_>>)
+        .map(|read| Box::new(|key: &RecordKey| read.picture(key)) as Box<PictureLookup<'_>>)
         .collect();
-    let chapters: Vec<Chapter<'_>> = read
+    let chapters: Vec<RunResults<'_>> = read
         .iter()
         .zip(&pictures)
-        .map(|(Read { manifest, journal, .. }, picture)| Chapter { manifest, journal, picture })
+        .map(|(Read { manifest, journal, .. }, picture)| RunResults { manifest, journal, picture })
         .collect();
     let made = report(&chapters, args.items)?;
     files::write("--out", &out, made.html.as_bytes())?;

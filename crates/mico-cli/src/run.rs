@@ -65,7 +65,7 @@ impl RunArgs {
     }
 }
 
-/// Runs the verb.
+/// Runs `mico run`: answers a question about images or a video.
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let setting = args.model.base()?.with_pruning(args.pruning.pruning()?);
     let options = setting.options()?;
@@ -94,12 +94,12 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
     }
     let name = request.options.pruning.pruner.name();
     let outcome = if args.json {
-        engine.run(&request, &mut Waiting::default()).map_err(|e| args.visuals.blame(e))?
+        engine.run(&request, &mut Waiting::default()).map_err(|e| args.visuals.with_file_name(e))?
     } else {
         let outcome = match engine.run(&request, &mut Streamed::default()) {
             // Nobody reads the answer any more: there is nobody to tell, either.
             Err(Error::Cancelled) => return Ok(()),
-            outcome => outcome.map_err(|error| args.visuals.blame(error))?,
+            outcome => outcome.map_err(|error| args.visuals.with_file_name(error))?,
         };
         output::line("")?;
         outcome

@@ -37,7 +37,7 @@ pub struct SelectArgs {
     /// Safetensors file with the tensors the method reads; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
-    /// How to select.
+    /// The method that selects, by its name.
     #[arg(long, visible_alias = "methods", default_value = "mico", value_name = "NAME", value_parser = choices::selector())]
     method: String,
     /// How many tokens to keep; with groups, over all of them.
@@ -82,7 +82,7 @@ struct Seconds {
     select: f64,
 }
 
-/// Runs the verb.
+/// Runs `mico select`: applies a selection rule to tensors of a file.
 pub fn run(args: &SelectArgs) -> Result<(), Failure> {
     let (selector, remainder) = selector(args)?;
     let tensors = if args.input.as_os_str() == "-" {

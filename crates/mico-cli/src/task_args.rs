@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use mico_data::Layout;
-use mico_eval::{Split, Subject, Tasks};
+use mico_eval::{Split, TaskSelection, Tasks};
 use mico_score::{Profile, Rules, Track};
 use mico_video::VideoOptions;
 
@@ -13,14 +13,14 @@ use crate::choices;
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
 
-/// The built-in suites.
+/// The names that `--suite` accepts.
 pub(crate) const SUITES: [&str; 1] = ["tiny"];
 /// The most items per track.
 pub(crate) const MAX_LIMIT: u64 = 1_000_000;
 /// The most frames one may ask for.
 const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 
-/// What to ask.
+/// The flags that choose what is asked and how it is scored.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct TaskArgs {
     /// A built-in benchmark: `tiny`, generated scenes with a track for every kind of question.
@@ -32,7 +32,7 @@ pub(crate) struct TaskArgs {
         visible_alias = "task",
         value_name = "NAMES",
         value_delimiter = ',',
-        value_parser = choices::asked_track(),
+        value_parser = choices::evaluable_track(),
         requires = "data"
     )]
     pub(crate) tasks: Vec<Track>,
@@ -100,9 +100,9 @@ impl TaskArgs {
     pub(crate) fn tasks(&self, model: &ModelArgs, split: Split) -> Result<Tasks, Failure> {
         let mut tasks = Tasks::default();
         if !self.tasks.is_empty() {
-            tasks.subject = Some(Subject::Tracks(self.tasks.clone()));
+            tasks.selection = Some(TaskSelection::Tracks(self.tasks.clone()));
         } else if self.suite.is_some() {
-            tasks.subject = Some(Subject::Tiny);
+            tasks.selection = Some(TaskSelection::Tiny);
         }
         (tasks.split, tasks.seed, tasks.limit) = (split, self.seed.into(), self.limit);
         (tasks.data, tasks.layout) = (self.data.clone(), self.layout);

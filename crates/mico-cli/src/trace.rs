@@ -56,7 +56,7 @@ impl TraceArgs {
     }
 }
 
-/// Runs the verb.
+/// Runs `mico trace`: writes down everything that happened to one request.
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     let outcome = trace(args)?;
     if let (Some(path), Some(dump)) = (&args.dump, &outcome.tensors) {
@@ -92,7 +92,7 @@ fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
         .generating(args.generation.generation())
         .observing(observe);
     let outcome = engine.run(&request, &mut Waiting::default());
-    let outcome = outcome.map_err(|error| args.visuals.blame(error))?;
+    let outcome = outcome.map_err(|error| args.visuals.with_file_name(error))?;
     note(&engine, &outcome);
     Ok(outcome)
 }

@@ -105,7 +105,7 @@ impl VisualArgs {
     }
 
     /// An error in the words of the command line: an image by its file.
-    pub(crate) fn blame(&self, error: Error) -> Failure {
+    pub(crate) fn with_file_name(&self, error: Error) -> Failure {
         match error {
             Error::Unfit { index, source } => match self.images.get(index) {
                 Some(path) => Failure::failed(format!("{}: {source}", path.display())),

@@ -27,8 +27,8 @@ fn data(root: &Path, pictures: u32) {
         // A row of pixels without a label.
         (0..SIDE).for_each(|x| labels.put_pixel(x, 0, Luma([255])));
         for (dx, dy) in (0..SQUARE).flat_map(|dx| (0..SQUARE).map(move |dy| (dx, dy))) {
-            let colour = if red { [200, 30, 30] } else { [40, 70, 210] };
-            picture.put_pixel(x + dx, y + dy, Rgb(colour));
+            let color = if red { [200, 30, 30] } else { [40, 70, 210] };
+            picture.put_pixel(x + dx, y + dy, Rgb(color));
             labels.put_pixel(x + dx, y + dy, Luma([if red { 1 } else { 2 }]));
         }
         let name = if number % 3 == 0 { format!("sub/{number}") } else { number.to_string() };

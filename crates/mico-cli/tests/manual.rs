@@ -89,7 +89,7 @@ fn help_lists_what_is_registered() {
     let tracks = mico_score::Track::ALL.into_iter().map(mico_score::Track::name);
     let profiles = mico_score::Profile::ALL.into_iter().map(mico_score::Profile::name);
     let layouts = mico_data::Layout::ALL.into_iter().map(mico_data::Layout::name);
-    let sweeps = mico_eval::READY.into_iter().map(|(name, _)| name);
+    let sweeps = mico_eval::BUILTIN_SWEEPS.into_iter().map(|(name, _)| name);
     for name in tracks.chain(profiles).chain(layouts).chain(sweeps) {
         assert!(eval.contains(name) || name == "vtcbench", "{name}");
     }

@@ -13,7 +13,7 @@ pub(crate) enum Mean {
     Scenes,
     /// The paper's Acc: which benchmark each track is, and which are needed.
     Benchmarks {
-        /// By column.
+        /// The benchmark of each column of the table; `None` for a column of generated scenes.
         columns: Vec<Option<Track>>,
         /// What enters the mean.
         needed: Vec<Track>,

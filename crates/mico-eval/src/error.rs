@@ -1,9 +1,10 @@
 //! What can go wrong while measuring.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mico_util::ErrorKind;
 
+use crate::file_error::FileError;
 use crate::item::Item;
 
 /// The result of measuring.
@@ -13,129 +14,104 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file could not be read or written.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A line of a journal is no record.
-    #[error("{} line {line}: no record ({message})", path.display())]
-    Journal {
-        /// The journal.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// Why.
-        message: String,
-    },
-    /// A journal holds records and was not to be continued.
-    #[error("{} is not empty, accepted: --resume to continue, or another --out", path.display())]
-    Occupied {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// A journal is being written by another process.
-    #[error("{} is being written by another process", path.display())]
-    Busy {
-        /// The journal.
-        path: PathBuf,
-    },
-    /// Records cannot be written any more.
+    /// A journal, manifest or result file cannot be read, written or continued.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// A record could not be written before, so that no further one may follow it in the journal. The
+    /// thread that met the failure has reported its cause.
     #[error("a record could not be written")]
     Halted,
-    /// Two records of the same key say different things.
+    /// Two records have the same key and different answers, so that one of them cannot be right.
     #[error("{track} {item}: two records of the same model, prompt and setting differ")]
     Conflict {
-        /// The track.
+        /// The name of the track that the item belongs to.
         track: String,
-        /// The item.
+        /// The id of the item that was answered twice.
         item: String,
     },
-    /// Results that do not belong together.
+    /// A folder of results or sample logs is incomplete, or is not of the same run as the others.
     #[error("{}: {reason}", path.display())]
-    Apart {
-        /// The folder.
+    Incompatible {
+        /// The folder or file that cannot be used.
         path: PathBuf,
-        /// Why.
+        /// What it lacks, or in what it differs from the others.
         reason: String,
     },
-    /// An answer could not be judged.
+    /// An item cannot be scored: its fields lack what the rule reads, or a calibration cannot ask its
+    /// first item at all.
     #[error("{item}: {reason}")]
     Score {
-        /// The track and item.
+        /// The names of track and item.
         item: String,
-        /// Why.
+        /// What stands in the way of a score.
         reason: String,
     },
-    /// Benchmark files could not be read.
+    /// A benchmark's files are missing, or are not in a layout that can be read.
     #[error(transparent)]
     Data(#[from] mico_data::Error),
-    /// A prompt could not be made.
+    /// An item lacks a field that its benchmark's prompt is made of.
     #[error("{item}: {source}")]
     Prompt {
-        /// The track and item.
+        /// The names of track and item.
         item: String,
-        /// Why.
+        /// The field that is missing or wrong.
         source: mico_score::PromptError,
     },
-    /// A file that describes a sweep is wrong.
+    /// A sweep file cannot be read, or describes no sweep.
     #[error("{name}: {message}")]
     Sweep {
-        /// The file.
+        /// The file's path, or the name of a built-in sweep.
         name: String,
-        /// Why.
+        /// The line and what is wrong there.
         message: String,
     },
-    /// The engine could not answer an item.
+    /// The engine failed on an item for a reason that is not the item's own, so that the run stops.
     #[error("item {item}: {source}")]
     Item {
-        /// The item.
+        /// The id of the item that was being asked.
         item: String,
-        /// Why.
+        /// The engine's own error.
         source: Box<mico_engine::Error>,
     },
-    /// A picture of a suite could not be made.
+    /// The pixels of a generated scene do not fill its size, a defect of the generator.
     #[error("picture {number}: {source}")]
     Picture {
-        /// Its number.
+        /// The scene's number within its split.
         number: u64,
-        /// Why.
+        /// In what size and pixels differ.
         source: mico_vision::SizeError,
     },
-    /// A setting cannot be.
+    /// The engine failed apart from any single item, such as on a setting that it does not accept.
     #[error(transparent)]
     Engine(#[from] Box<mico_engine::Error>),
     /// The call contradicts itself, or asks for nothing.
     #[error("{message}")]
     Invalid {
-        /// What is wrong, and what would do.
+        /// What is wrong, and what would be accepted.
         message: String,
     },
-    /// No setting that prunes can be run.
+    /// The engine refuses every setting that prunes, so that there is nothing to compare.
     #[error("{reason}")]
     Refused {
-        /// Why the first cannot.
+        /// Why the first of those settings is refused.
         reason: String,
     },
-    /// A source has nothing to ask.
+    /// A source yields no item that can be asked.
     #[error("{origin} has no item to ask{reason}")]
     Empty {
-        /// The source.
+        /// The name of the source.
         origin: String,
         /// What is wrong with its first row, if it has one.
         reason: String,
     },
-    /// A value is not among those accepted.
+    /// An option of the caller is outside of the values it can have.
     #[error("{what} {found}, accepted: {accepted}")]
     OutOfRange {
-        /// What was given.
+        /// The name of the option.
         what: &'static str,
-        /// The value.
+        /// The value as the caller gave it.
         found: String,
-        /// What would do.
+        /// The values that the option can have.
         accepted: String,
     },
 }
@@ -151,15 +127,14 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Engine(source) | Self::Item { source, .. } => source.kind(),
-            Self::Occupied { .. }
-            | Self::Sweep { .. }
-            | Self::Invalid { .. }
-            | Self::OutOfRange { .. } => ErrorKind::Invalid,
+            Self::File(error) => error.kind(),
+            Self::Sweep { .. } | Self::Invalid { .. } | Self::OutOfRange { .. } => {
+                ErrorKind::Invalid
+            }
             Self::Refused { .. } => ErrorKind::Refused,
-            Self::Io { .. } | Self::Busy { .. } | Self::Halted => ErrorKind::Io,
-            Self::Journal { .. }
-            | Self::Conflict { .. }
-            | Self::Apart { .. }
+            Self::Halted => ErrorKind::Io,
+            Self::Conflict { .. }
+            | Self::Incompatible { .. }
             | Self::Score { .. }
             | Self::Data(_)
             | Self::Prompt { .. }
@@ -175,10 +150,5 @@ impl Error {
     pub(crate) fn item(item: &Item) -> impl Fn(mico_engine::Error) -> Self {
         let item = item.id.clone();
         move |source| Self::Item { item: item.clone(), source: Box::new(source) }
-    }
-
-    pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { path, source }
     }
 }

@@ -7,7 +7,8 @@ use mico_engine::Engine;
 use mico_model::ModelFiles;
 use mico_util::digest::Hasher;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::file_error::FileError;
 
 /// Endings of the files that decide answers.
 const ENDINGS: [&str; 4] = ["json", "jinja", "safetensors", "model"];
@@ -57,7 +58,7 @@ pub fn fingerprint(files: ModelFiles<'_>) -> Result<String> {
             for name in names(folder)? {
                 hash.update(&name);
                 let path = folder.join(name);
-                add_file(&mut hash, &path).map_err(Error::io(&path))?;
+                add_file(&mut hash, &path).map_err(FileError::io(&path))?;
             }
         }
     }
@@ -66,8 +67,8 @@ pub fn fingerprint(files: ModelFiles<'_>) -> Result<String> {
 
 fn names(folder: &Path) -> Result<Vec<String>> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
-        let entry = entry.map_err(Error::io(folder))?;
+    for entry in std::fs::read_dir(folder).map_err(FileError::io(folder))? {
+        let entry = entry.map_err(FileError::io(folder))?;
         let name = entry.file_name().to_string_lossy().into_owned();
         let ending = Path::new(&name).extension().and_then(|ending| ending.to_str());
         if ending.is_some_and(|ending| ENDINGS.contains(&ending)) && entry.path().is_file() {

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use mico_data::Visual;
 use mico_engine::ImageInput;
 use mico_score::Fields;
 use mico_video::{Video, VideoOptions};
@@ -11,28 +10,28 @@ use mico_vision::decode::{DecodeOptions, decode};
 
 /// A picture or video of an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
+pub enum Visual {
     /// An image file's bytes.
     Encoded(Vec<u8>),
-    /// An image file.
+    /// An image file, read when the item is asked.
     File(PathBuf),
     /// A video file, or a folder of frames.
     Video(PathBuf),
-    /// Pixels.
+    /// An image that is already decoded.
     Pixels(RgbImage),
 }
 
-impl From<Visual> for Shown {
-    fn from(visual: Visual) -> Self {
+impl From<mico_data::Visual> for Visual {
+    fn from(visual: mico_data::Visual) -> Self {
         match visual {
-            Visual::Encoded(bytes) => Self::Encoded(bytes),
-            Visual::File(path) => Self::File(path),
-            Visual::Video(path) => Self::Video(path),
+            mico_data::Visual::Encoded(bytes) => Self::Encoded(bytes),
+            mico_data::Visual::File(path) => Self::File(path),
+            mico_data::Visual::Video(path) => Self::Video(path),
         }
     }
 }
 
-impl Shown {
+impl Visual {
     /// Its pixels, those of every sampled frame for a video; what is wrong with it otherwise.
     pub fn pixels(&self, video: &VideoOptions) -> Result<Vec<RgbImage>, String> {
         let decoded = |bytes: &[u8]| {
@@ -56,14 +55,14 @@ impl Shown {
     }
 
     /// What the engine is given: one video to a model that takes them, else each frame as an image.
-    pub(crate) fn inputs(&self, looking: &Looking) -> Result<Vec<ImageInput>, String> {
-        let mut frames = self.pixels(&looking.video)?;
-        if looking.blank {
+    pub(crate) fn inputs(&self, options: &VisualOptions) -> Result<Vec<ImageInput>, String> {
+        let mut frames = self.pixels(&options.video)?;
+        if options.blank {
             for frame in &mut frames {
-                *frame = RgbImage::filled(frame.size(), [GREY; 3]);
+                *frame = RgbImage::filled(frame.size(), [GRAY; 3]);
             }
         }
-        let video = matches!(self, Self::Video(_)) && looking.takes_video;
+        let video = matches!(self, Self::Video(_)) && options.takes_video;
         if video {
             return Ok(vec![ImageInput::Frames(frames)]);
         }
@@ -72,11 +71,11 @@ impl Shown {
 }
 
 /// The blank picture's grey.
-const GREY: u8 = 128;
+const GRAY: u8 = 128;
 
 /// How visuals are turned into inputs.
 #[derive(Debug, Clone)]
-pub(crate) struct Looking {
+pub(crate) struct VisualOptions {
     /// Which frames of a video.
     pub(crate) video: VideoOptions,
     /// Whether the model takes a video as such.
@@ -99,13 +98,13 @@ pub struct Item {
     /// Question, options, gold and what else the rules read.
     pub fields: Fields,
     /// What is shown, in the order of the prompt's images.
-    pub visuals: Vec<Shown>,
+    pub visuals: Vec<Visual>,
 }
 
 /// A row that could not be asked.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Damaged {
-    /// The track.
+pub struct DamagedRow {
+    /// The name of the track that the row belongs to.
     pub track: String,
     /// The file and row, and what is wrong with it.
     pub reason: String,

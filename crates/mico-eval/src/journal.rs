@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mico_score::Fields;
 
 use crate::error::{Error, Result};
-use crate::record::{Keys, Record, RecordKey};
+use crate::file_error::FileError;
+use crate::record::{Record, RecordKey, RunKey};
 
 /// The file's name in its folder.
 pub const RECORDS: &str = "records.jsonl";
@@ -24,7 +25,7 @@ pub struct Journal {
 struct Inner {
     records: BTreeMap<RecordKey, Record>,
     /// An item's fields stand in the records of all its settings; one copy serves them.
-    fields: BTreeMap<(Keys, String, String), Arc<Fields>>,
+    fields: BTreeMap<(RunKey, String, String), Arc<Fields>>,
     file: Option<(PathBuf, File)>,
     /// Bytes of whole lines.
     length: u64,
@@ -41,25 +42,25 @@ impl Journal {
     /// Opens `folder` (made if need be) to write. Records that are already there count if `resume`
     /// says so and are refused otherwise; so is a journal another process is writing.
     pub fn open(folder: &Path, resume: bool) -> Result<Self> {
-        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        std::fs::create_dir_all(folder).map_err(FileError::io(folder))?;
         let path = folder.join(RECORDS);
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).read(true).write(true).open(&path);
-        let mut file = file.map_err(Error::io(&path))?;
+        let mut file = file.map_err(FileError::io(&path))?;
         match file.try_lock() {
-            Err(TryLockError::WouldBlock) => return Err(Error::Busy { path }),
+            Err(TryLockError::WouldBlock) => return Err(FileError::Busy { path }.into()),
             // Some file systems know no locks; there the caller must take care.
             Ok(()) | Err(TryLockError::Error(_)) => {}
         }
-        let length = file.metadata().map_err(Error::io(&path))?.len();
+        let length = file.metadata().map_err(FileError::io(&path))?.len();
         if !resume && length > 0 {
-            return Err(Error::Occupied { path });
+            return Err(FileError::Occupied { path }.into());
         }
         let mut inner = Inner::default();
         // What follows the last line break is what an interruption left of a line.
         let whole = inner.read(&path, &file)?;
-        file.set_len(whole).map_err(Error::io(&path))?;
-        file.seek(SeekFrom::End(0)).map_err(Error::io(&path))?;
+        file.set_len(whole).map_err(FileError::io(&path))?;
+        file.seek(SeekFrom::End(0)).map_err(FileError::io(&path))?;
         inner.length = whole;
         inner.file = Some((path, file));
         Ok(Self { inner: Mutex::new(inner) })
@@ -68,7 +69,7 @@ impl Journal {
     /// Reads the records of `folder` and writes none.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORDS);
-        let file = File::open(&path).map_err(Error::io(&path))?;
+        let file = File::open(&path).map_err(FileError::io(&path))?;
         let mut inner = Inner::default();
         inner.read(&path, &file)?;
         Ok(Self { inner: Mutex::new(inner) })
@@ -120,15 +121,15 @@ impl Journal {
         }
         if let Some((path, file)) = &mut inner.file {
             let mut line =
-                serde_json::to_vec(&record).map_err(|error| Error::io(path)(error.into()))?;
+                serde_json::to_vec(&record).map_err(|error| FileError::io(path)(error.into()))?;
             line.push(b'\n');
             // One call for the whole line: a kill leaves it whole or cut, never mixed with another.
             if let Err(error) = file.write_all(&line) {
-                let failed = Error::io(path)(error);
+                let failed = FileError::io(path)(error);
                 // A line that was cut must not run into the next.
                 let _ = file.set_len(inner.length);
                 inner.broken = true;
-                return Err(failed);
+                return Err(failed.into());
             }
             inner.length += line.len() as u64;
         }
@@ -163,25 +164,18 @@ impl Inner {
                 Ok(_) if line.last() != Some(&b'\n') => return Ok(whole),
                 Ok(read) => whole += read as u64,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(Error::io(path)(error)),
+                Err(error) => return Err(FileError::io(path)(error).into()),
             }
             if line == b"\n" {
                 continue;
             }
-            let record: Record = serde_json::from_slice(&line).map_err(|error| Error::Journal {
-                path: path.to_path_buf(),
-                line: number,
-                message: error.to_string(),
-            })?;
+            let record: Record = serde_json::from_slice(&line)
+                .map_err(|error| FileError::no_record(path, number, error))?;
             let known = self.records.get(&record.key);
             if known.is_some_and(|known| known.contradicts(&record)) {
-                return Err(Error::Journal {
-                    path: path.to_path_buf(),
-                    line: number,
-                    message:
-                        "another answer of the same model, prompt and setting stands before it"
-                            .into(),
-                });
+                let reason =
+                    "another answer of the same model, prompt and setting stands before it";
+                return Err(FileError::no_record(path, number, reason).into());
             }
             self.insert(record);
         }

@@ -19,14 +19,14 @@ impl Reference {
 impl Sink for Reference {
     fn steer(&mut self, logits: &[f32]) -> Option<u32> {
         self.rows.push(log_softmax(logits));
-        self.tokens.push(likeliest(logits));
+        self.tokens.push(argmax(logits));
         None
     }
 }
 
 /// Says the unpruned answer, whatever the pruned model would, and measures on the way.
 #[derive(Debug)]
-pub(crate) struct Forced<'a> {
+pub(crate) struct TeacherForcing<'a> {
     reference: &'a Reference,
     at: usize,
     total: f64,
@@ -34,7 +34,7 @@ pub(crate) struct Forced<'a> {
     pub(crate) agrees: bool,
 }
 
-impl<'a> Forced<'a> {
+impl<'a> TeacherForcing<'a> {
     pub(crate) fn new(reference: &'a Reference) -> Self {
         Self { reference, at: 0, total: 0.0, agrees: true }
     }
@@ -45,11 +45,11 @@ impl<'a> Forced<'a> {
     }
 }
 
-impl Sink for Forced<'_> {
+impl Sink for TeacherForcing<'_> {
     fn steer(&mut self, logits: &[f32]) -> Option<u32> {
         let token = *self.reference.tokens.get(self.at)?;
         self.total += divergence(&self.reference.rows[self.at], &log_softmax(logits));
-        self.agrees &= likeliest(logits) == token;
+        self.agrees &= argmax(logits) == token;
         self.at += 1;
         Some(token)
     }
@@ -67,7 +67,7 @@ fn log_softmax(logits: &[f32]) -> Vec<f64> {
     shifted.map(|logit| logit - total).collect()
 }
 
-fn likeliest(logits: &[f32]) -> u32 {
+fn argmax(logits: &[f32]) -> u32 {
     let first = |best: (u32, f32), next: (u32, f32)| if next.1 > best.1 { next } else { best };
     (0_u32..).zip(logits.iter().copied()).reduce(first).map_or(0, |(id, _)| id)
 }
@@ -92,10 +92,10 @@ mod tests {
         for logits in [[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]] {
             assert_eq!(reference.steer(&logits), None);
         }
-        let mut forced = Forced::new(&reference);
-        assert_eq!(forced.steer(&[5.0, 0.0, 0.0]), Some(1));
-        assert!(!forced.agrees);
-        assert_eq!(forced.steer(&[3.0, 0.0, 0.0]), Some(0));
-        assert!(forced.divergence() > 0.0);
+        let mut forcing = TeacherForcing::new(&reference);
+        assert_eq!(forcing.steer(&[5.0, 0.0, 0.0]), Some(1));
+        assert!(!forcing.agrees);
+        assert_eq!(forcing.steer(&[3.0, 0.0, 0.0]), Some(0));
+        assert!(forcing.divergence() > 0.0);
     }
 }

@@ -23,6 +23,7 @@ mod condition;
 pub mod diagnose;
 mod error;
 mod evaluation;
+mod file_error;
 mod fingerprint;
 pub mod html;
 mod item;
@@ -47,24 +48,25 @@ pub mod vtc;
 pub use calibrate::{Calibration, CalibrationOptions, Candidate, calibrate, refinable_blocks};
 pub use condition::Condition;
 pub use error::{Error, Result};
-pub use evaluation::{Conditions, Document, Evaluated, Evaluation, EvaluationOptions};
+pub use evaluation::{Conditions, Document, Evaluation, EvaluationOptions, EvaluationResult};
+pub use file_error::FileError;
 pub use fingerprint::{ModelIdentity, fingerprint};
-pub use item::{Damaged, Item, Shown};
+pub use item::{DamagedRow, Item, Visual};
 pub use journal::{Journal, RECORDS};
-pub use manifest::{Asked, MANIFEST, Manifest, Refused};
+pub use manifest::{MANIFEST, Manifest, RefusedSetting, SourceEntry};
 pub use merge::merge;
 pub use mico_scenes::Split;
-pub use predictions::{Joined, join};
-pub use record::{Keys, Record, RecordKey, Spent};
-pub use run::{Album, Finished, PICTURES, Progress, Run, run};
+pub use predictions::{JoinedPredictions, join_predictions};
+pub use record::{Record, RecordKey, RunKey, StageSeconds};
+pub use run::{OverlayStore, PICTURES, Progress, Run, RunOutcome, run};
 pub use scorer::Scorer;
 pub use scoring::{Scoring, TrackSpec, Values};
 pub use shard::Shard;
 pub use source::{Benchmark, BenchmarkOptions, Items, Source, TinySuite};
-pub use summary::gather as columns;
+pub use summary::columns_of as columns;
 pub use summary::{
-    Column, Comparison, Estimate, Incomplete, Judged, Known, Row, Summary, TrackComparison,
-    TrackScore, paper_table,
+    Column, Comparison, Estimate, GradedAnswer, Incomplete, Row, Summary, TrackComparison,
+    TrackItem, TrackScore, paper_table,
 };
-pub use sweep::{Entry, Layers, READY, Sweep};
-pub use tasks::{Subject, Tasks, asked_track};
+pub use sweep::{BUILTIN_SWEEPS, Entry, Layers, Sweep};
+pub use tasks::{TaskSelection, Tasks, parse_track};

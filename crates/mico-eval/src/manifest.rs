@@ -6,9 +6,10 @@ use mico_util::files::write_resolved;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
-use crate::error::{Error, Result};
-use crate::item::Damaged;
-use crate::record::Keys;
+use crate::error::Result;
+use crate::file_error::FileError;
+use crate::item::DamagedRow;
+use crate::record::RunKey;
 use crate::scoring::TrackSpec;
 use crate::shard::Shard;
 
@@ -17,13 +18,13 @@ pub const MANIFEST: &str = "run.json";
 
 /// One source of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct SourceEntry {
     /// The source, with everything that decides its items and prompts.
     pub source: String,
-    /// Its tracks.
+    /// The tracks of the source with their scoring rules.
     pub tracks: Vec<TrackSpec>,
     /// The common part of its records' keys.
-    pub run: Keys,
+    pub run: RunKey,
     /// Rows that the benchmark's own rules leave out.
     #[serde(default)]
     pub dropped: usize,
@@ -34,12 +35,12 @@ pub struct Asked {
 
 /// A setting that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refused {
-    /// The setting.
+pub struct RefusedSetting {
+    /// The label of the setting.
     pub setting: String,
-    /// Its budget.
+    /// The budget T of the setting; `None` if it prunes nothing.
     pub budget: Option<usize>,
-    /// Why.
+    /// Why the engine, or the budget, rules the setting out.
     pub reason: String,
 }
 
@@ -48,7 +49,7 @@ pub struct Refused {
 pub struct Manifest {
     /// What this is called in reports.
     pub title: String,
-    /// The program's version.
+    /// The version of the program that made the run.
     pub version: String,
     /// The model as it was named.
     pub model: String,
@@ -56,13 +57,13 @@ pub struct Manifest {
     pub fingerprint: String,
     /// How it was called.
     pub argv: Vec<String>,
-    /// What was asked.
-    pub asked: Vec<Asked>,
-    /// How.
+    /// The sources whose items were asked.
+    pub asked: Vec<SourceEntry>,
+    /// The settings under which every item was asked.
     pub settings: Vec<Condition>,
     /// Settings that were left out.
     #[serde(default)]
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedSetting>,
     /// The most items of each track.
     pub limit: Option<usize>,
     /// Which part of the items.
@@ -71,19 +72,17 @@ pub struct Manifest {
     pub finished: bool,
     /// Rows that could not be asked.
     #[serde(default)]
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedRow>,
 }
 
 impl Manifest {
     /// Reads that of a folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(Error::io(&path))?;
-        serde_json::from_slice(&bytes).map_err(|error| Error::Journal {
-            path,
-            line: error.line(),
-            message: error.to_string(),
-        })
+        let bytes = std::fs::read(&path).map_err(FileError::io(&path))?;
+        let manifest = serde_json::from_slice(&bytes)
+            .map_err(|error| FileError::no_record(&path, error.line(), error))?;
+        Ok(manifest)
     }
 
     /// Writes it to a folder.
@@ -95,7 +94,7 @@ impl Manifest {
     pub fn matches(&self, other: &Self) -> std::result::Result<(), &'static str> {
         let differs = |differs: bool, what| if differs { Err(what) } else { Ok(()) };
         differs(self.fingerprint != other.fingerprint, "model")?;
-        let runs = |manifest: &Self| -> Vec<(Keys, Vec<TrackSpec>)> {
+        let runs = |manifest: &Self| -> Vec<(RunKey, Vec<TrackSpec>)> {
             manifest.asked.iter().map(|asked| (asked.run.clone(), asked.tracks.clone())).collect()
         };
         differs(runs(self) != runs(other), "tasks, their rules or how the model was loaded")?;
@@ -106,11 +105,11 @@ impl Manifest {
 
 /// Writes a result file, whole or not at all.
 pub(crate) fn write_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
-    write_resolved(path, bytes).map_err(Error::io(path))
+    Ok(write_resolved(path, bytes).map_err(FileError::io(path))?)
 }
 
 /// The same, of a document.
 pub(crate) fn write_json(path: &Path, document: &impl Serialize) -> Result<()> {
     let json = serde_json::to_vec_pretty(document);
-    write_bytes(path, &json.map_err(|error| Error::io(path)(error.into()))?)
+    write_bytes(path, &json.map_err(|error| FileError::io(path)(error.into()))?)
 }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use crate::error::{Error, Result};
 use crate::journal::Journal;
-use crate::manifest::{Asked, Manifest};
+use crate::manifest::{Manifest, SourceEntry};
 use crate::shard::Shard;
-use crate::summary::gather;
+use crate::summary::columns_of;
 
 /// Reads the parts in `folders`, puts their records into `journal` and says what the whole is. Parts
 /// must be of the same run; one that is missing or was not finished is an error unless `partial`.
@@ -16,7 +16,7 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
     let mut parts: BTreeSet<Shard> = BTreeSet::new();
     for folder in folders {
         let part = Manifest::read(folder)?;
-        let apart = |reason: String| Error::Apart { path: folder.clone(), reason };
+        let apart = |reason: String| Error::Incompatible { path: folder.clone(), reason };
         if !part.finished && !partial {
             return Err(apart(
                 "the run was not finished, accepted: --resume it, or --partial".into(),
@@ -48,7 +48,7 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
         None => lacking(&whole, journal)?,
     };
     if let (Some(reason), false) = (&lacking, partial) {
-        return Err(Error::Apart { path: folders[0].clone(), reason: reason.clone() });
+        return Err(Error::Incompatible { path: folders[0].clone(), reason: reason.clone() });
     }
     whole.finished &= lacking.is_none();
     if missing.is_empty() {
@@ -59,7 +59,7 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
 
 /// What records there should be and are not, if any.
 fn lacking(manifest: &Manifest, journal: &Journal) -> Result<Option<String>> {
-    let columns = gather(manifest, journal)?;
+    let columns = columns_of(manifest, journal)?;
     let expected = manifest.asked.iter().flat_map(|asked| {
         let known = asked.items.iter().copied().map(Some);
         known.chain(std::iter::repeat(None)).take(asked.tracks.len())
@@ -89,7 +89,7 @@ fn take(whole: &mut Manifest, part: Manifest, again: bool) {
             whole.damaged.push(damaged);
         }
     }
-    for (Asked { dropped, items, .. }, other) in whole.asked.iter_mut().zip(&part.asked) {
+    for (SourceEntry { dropped, items, .. }, other) in whole.asked.iter_mut().zip(&part.asked) {
         *dropped = (*dropped).max(other.dropped);
         // A part that comes twice adds nothing.
         for (own, more) in items.iter_mut().zip(&other.items).filter(|_| !again) {

@@ -1,17 +1,14 @@
 //! Predictions made elsewhere, scored as if they had been made here.
 
-use std::sync::Arc;
-
-use mico_data::{Dataset, Predictions};
-
+use mico_data::{Dataset, Predictions, Sample};
 use mico_engine::Setting;
 
 use crate::condition::Condition;
 use crate::error::Result;
-use crate::item::{Damaged, Item};
+use crate::item::{DamagedRow, Item};
 use crate::journal::Journal;
-use crate::manifest::{Asked, Manifest};
-use crate::record::{Keys, Record, Spent};
+use crate::manifest::{Manifest, SourceEntry};
+use crate::record::{Record, RunKey};
 use crate::scoring::TrackSpec;
 use crate::shard::Shard;
 
@@ -20,10 +17,10 @@ const NONE: &str = "no prediction";
 
 /// Predictions joined with a benchmark's files: records as a run would have left them.
 #[derive(Debug)]
-pub struct Joined {
-    /// What was asked.
+pub struct JoinedPredictions {
+    /// The benchmark as a run of one source, under the one condition that predictions have.
     pub manifest: Manifest,
-    /// The predictions.
+    /// One record for each item, with the prediction as its answer.
     pub journal: Journal,
     /// Items without a prediction; they stay in the denominator.
     pub missing: Vec<String>,
@@ -31,73 +28,76 @@ pub struct Joined {
     pub unused: usize,
 }
 
-/// Finds the prediction of every item.
-pub fn join(dataset: &Dataset, spec: &TrackSpec, predictions: &Predictions) -> Result<Joined> {
-    let journal = Journal::in_memory();
+/// Finds the prediction of every item of a benchmark.
+pub fn join_predictions(
+    dataset: &Dataset,
+    spec: &TrackSpec,
+    predictions: &Predictions,
+) -> Result<JoinedPredictions> {
     let name = format!("{}, files {}", spec.name, dataset.fingerprint()?);
-    let keys = Keys::new(&name);
+    let run = RunKey::new(&name);
+    let unpruned = Condition::unpruned(&Setting::default());
+    let journal = Journal::in_memory();
     let (mut damaged, mut missing, mut used) = (Vec::new(), Vec::new(), 0);
     let mut samples = dataset.samples()?;
-    let unpruned = Condition::unpruned(&Setting::default());
     for (position, sample) in samples.by_ref().enumerate() {
         let sample = match sample {
             Ok(sample) => sample,
             Err(error) => {
-                damaged.push(Damaged { track: spec.name.clone(), reason: error.to_string() });
+                damaged.push(DamagedRow { track: spec.name.clone(), reason: error.to_string() });
                 continue;
             }
         };
         let found = predictions.find(&sample);
-        used += usize::from(found.is_some());
-        if found.is_none() {
-            missing.push(sample.id.clone());
+        let item = item(sample, position);
+        let mut record = Record::unanswered(&run, &spec.name, &item, "", &unpruned);
+        if let Some(prediction) = found {
+            record.answer.clone_from(&prediction.text);
+            used += 1;
+        } else {
+            record.failure = Some(NONE.to_owned());
+            missing.push(item.id);
         }
-        let item = Item {
-            id: sample.id,
-            track: 0,
-            position,
-            cluster: sample.cluster,
-            fields: sample.fields,
-            visuals: Vec::new(),
-        };
-        journal.append(Record {
-            key: keys.of(&item, "", &unpruned),
-            run: keys.clone(),
-            track: spec.name.clone(),
-            item: item.id,
-            position,
-            cluster: item.cluster,
-            setting: unpruned.key(),
-            prompt: String::new(),
-            answer: found.map_or_else(String::new, |prediction| prediction.text.clone()),
-            finish: String::new(),
-            failure: found.is_none().then(|| NONE.to_owned()),
-            fields: Arc::new(item.fields),
-            visual: [0; 3],
-            layer_average: 0.0,
-            seconds: Spent::default(),
-        })?;
+        journal.append(record)?;
     }
-    let asked = Asked {
+    let source = SourceEntry {
         source: name,
         tracks: vec![spec.clone()],
-        run: keys,
+        run,
         dropped: usize::try_from(samples.dropped()).unwrap_or(usize::MAX),
         items: vec![journal.len()],
     };
-    let manifest = Manifest {
+    let manifest = manifest(source, unpruned, damaged);
+    let unused = predictions.rows().len().saturating_sub(used);
+    Ok(JoinedPredictions { manifest, journal, missing, unused })
+}
+
+/// A benchmark's row as an item; nothing is shown, for nothing is asked.
+fn item(sample: Sample, position: usize) -> Item {
+    Item {
+        id: sample.id,
+        track: 0,
+        position,
+        cluster: sample.cluster,
+        fields: sample.fields,
+        visuals: Vec::new(),
+    }
+}
+
+/// The manifest of a run that asked one source under one condition, of a model that is not known.
+fn manifest(source: SourceEntry, condition: Condition, damaged: Vec<DamagedRow>) -> Manifest {
+    Manifest {
         title: String::new(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         model: String::new(),
         fingerprint: String::new(),
         argv: Vec::new(),
-        asked: vec![asked],
-        settings: vec![unpruned],
+        asked: vec![source],
+        settings: vec![condition],
         refused: Vec::new(),
         limit: None,
         shard: Shard::default(),
         finished: true,
         damaged,
-    };
-    Ok(Joined { manifest, journal, missing, unused: predictions.rows().len().saturating_sub(used) })
+    }
 }

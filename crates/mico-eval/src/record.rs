@@ -27,9 +27,9 @@ impl std::fmt::Display for RecordKey {
 /// Makes the keys of one source's records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Keys(String);
+pub struct RunKey(String);
 
-impl Keys {
+impl RunKey {
     /// Keys of all that is asked under this identity.
     pub(crate) fn new(identity: &str) -> Self {
         Self(digest(&[identity]))
@@ -64,7 +64,7 @@ pub(crate) fn seed(text: &str) -> u64 {
 
 /// Seconds of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Spent {
+pub struct StageSeconds {
     /// Both stages of pruning.
     pub pruning: f64,
     /// Decoder blocks on the prompt.
@@ -77,23 +77,23 @@ pub struct Spent {
 /// time here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Its key.
+    /// The key under which a journal finds the record.
     pub key: RecordKey,
     /// The keys' common part: what model was asked which task how.
-    pub run: Keys,
-    /// The track's name.
+    pub run: RunKey,
+    /// The name of the item's track.
     pub track: String,
-    /// The item.
+    /// The item's id, unique within its track.
     pub item: String,
     /// Its place in the track, from 0.
     pub position: usize,
     /// The picture it is about.
     pub cluster: String,
-    /// The setting's key.
+    /// The key of the condition that the item was asked under.
     pub setting: String,
     /// What was put to the model; `<image>` where pictures stand.
     pub prompt: String,
-    /// What was said.
+    /// The generated text; empty if there is none.
     pub answer: String,
     /// Why the answer ended; empty if there is none.
     pub finish: String,
@@ -107,17 +107,44 @@ pub struct Record {
     /// Visual tokens averaged over the blocks.
     pub layer_average: f64,
     /// Where the time went.
-    pub seconds: Spent,
+    pub seconds: StageSeconds,
 }
 
 impl Record {
+    /// The record of an item under a setting, with nothing answered yet.
+    pub(crate) fn unanswered(
+        run: &RunKey,
+        track: &str,
+        item: &Item,
+        prompt: &str,
+        setting: &Condition,
+    ) -> Self {
+        Self {
+            key: run.of(item, prompt, setting),
+            run: run.clone(),
+            track: track.to_owned(),
+            item: item.id.clone(),
+            position: item.position,
+            cluster: item.cluster.clone(),
+            setting: setting.key(),
+            prompt: prompt.to_owned(),
+            answer: String::new(),
+            finish: String::new(),
+            failure: None,
+            fields: Arc::new(item.fields.clone()),
+            visual: [0; 3],
+            layer_average: 0.0,
+            seconds: StageSeconds::default(),
+        }
+    }
+
     /// Whether it answers the same in another way.
     pub(crate) fn contradicts(&self, other: &Self) -> bool {
         self.failure.is_none() && other.failure.is_none() && self.answer != other.answer
     }
 
     /// Takes an answer in; without one it says what stood in the way.
-    pub(crate) fn take(&mut self, outcome: std::result::Result<&Outcome, String>) {
+    pub(crate) fn set_outcome(&mut self, outcome: std::result::Result<&Outcome, String>) {
         let outcome = match outcome {
             Ok(outcome) => outcome,
             Err(failure) => {
@@ -130,7 +157,7 @@ impl Record {
         outcome.answer.finish.name().clone_into(&mut self.finish);
         self.visual = [usage.visual_tokens, usage.visual_tokens_entered, usage.visual_tokens_kept];
         self.layer_average = usage.layer_average;
-        self.seconds = Spent {
+        self.seconds = StageSeconds {
             pruning: seconds.stage1 + seconds.stage2_relevance + seconds.stage2_select,
             prefill: seconds.decoder_prefill,
             decode: seconds.decode,

@@ -6,20 +6,20 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use crate::scorer::Scorer;
 
-/// A track's rules.
+/// How the answers of a track are scored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Scoring {
     /// A rule of the generated scenes, counted as a share.
     Scenes {
-        /// The rule.
+        /// The rule that every item of the track is scored by.
         scorer: Scorer,
     },
-    /// A benchmark's rules.
+    /// The rules of a published benchmark.
     Benchmark {
-        /// The benchmark.
+        /// The benchmark whose metric is computed.
         track: Track,
-        /// Whose rules.
+        /// The evaluation toolkit whose prompts and rules are followed.
         profile: Profile,
         /// Which of their versions.
         rules: Rules,
@@ -63,7 +63,8 @@ impl TrackSpec {
         }
     }
 
-    /// Judges an answer.
+    /// Scores an answer by the track's rule. It is an error if the item's fields lack what the rule
+    /// reads.
     pub fn grade(&self, item: &str, fields: &Fields, answer: &str) -> Result<Grade> {
         let failed =
             |reason: String| Error::Score { item: format!("{} {item}", self.name), reason };

@@ -15,7 +15,7 @@ use crate::record::seed;
 pub struct Shard {
     /// Which part, from 1.
     index: u64,
-    /// Of how many.
+    /// The number of parts that the items are cut into.
     of: u64,
 }
 
@@ -42,7 +42,7 @@ impl Shard {
     }
 }
 
-/// The most parts.
+/// The largest number of parts that is accepted.
 const MAX_PARTS: u64 = 10_000;
 
 impl FromStr for Shard {

@@ -19,9 +19,9 @@ const TINY: &str = "tiny";
 const SUITE_LIMIT: usize = 250;
 const CALIBRATION_LIMIT: usize = 100;
 
-/// The items.
+/// Which items are asked: those of the built-in suite, or of benchmarks.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Subject {
+pub enum TaskSelection {
     /// The built-in suite of generated scenes.
     Tiny,
     /// Benchmarks, from their files.
@@ -33,7 +33,7 @@ pub enum Subject {
 #[non_exhaustive]
 pub struct Tasks {
     /// The items; a sweep may say instead.
-    pub subject: Option<Subject>,
+    pub selection: Option<TaskSelection>,
     /// Which scenes of the built-in suite.
     pub split: Split,
     /// Which of that split's.
@@ -55,7 +55,7 @@ pub struct Tasks {
 impl Default for Tasks {
     fn default() -> Self {
         Self {
-            subject: None,
+            selection: None,
             split: Split::Benchmark,
             seed: 0,
             data: None,
@@ -69,7 +69,7 @@ impl Default for Tasks {
 }
 
 /// A benchmark that a model can be asked about, by its name.
-pub fn asked_track(name: &str) -> std::result::Result<Track, String> {
+pub fn parse_track(name: &str) -> std::result::Result<Track, String> {
     match name.parse() {
         Ok(Track::VtcBench) => {
             Err("task 'vtcbench' is scored from logs: mico score --task vtcbench".to_owned())
@@ -80,10 +80,10 @@ pub fn asked_track(name: &str) -> std::result::Result<Track, String> {
 }
 
 impl Tasks {
-    /// The built-in suite.
+    /// The built-in suite with at most `limit` items per track, everything else left open.
     pub fn tiny(split: Split, seed: u64, limit: usize) -> Self {
-        let subject = Some(Subject::Tiny);
-        Self { subject, split, seed, limit: Some(limit), ..Self::default() }
+        let selection = Some(TaskSelection::Tiny);
+        Self { selection, split, seed, limit: Some(limit), ..Self::default() }
     }
 
     /// Whether benchmarks are asked, not the built-in suite.
@@ -94,7 +94,7 @@ impl Tasks {
     /// The benchmarks, each once.
     fn tracks(&self) -> Vec<Track> {
         let mut tracks = Vec::new();
-        if let Some(Subject::Tracks(asked)) = &self.subject {
+        if let Some(TaskSelection::Tracks(asked)) = &self.selection {
             for track in asked {
                 if !tracks.contains(track) {
                     tracks.push(*track);
@@ -105,25 +105,25 @@ impl Tasks {
     }
 
     /// Takes over what a sweep's file asks, where nothing is said here.
-    pub(crate) fn adopt(&mut self, sweep: &Sweep) -> Result<()> {
+    pub(crate) fn apply_sweep(&mut self, sweep: &Sweep) -> Result<()> {
         self.limit = self.limit.or(sweep.limit);
-        if self.subject.is_some() {
+        if self.selection.is_some() {
             return Ok(());
         }
-        let subject = match sweep.suite.as_deref() {
-            Some(TINY) => Subject::Tiny,
+        let selection = match sweep.suite.as_deref() {
+            Some(TINY) => TaskSelection::Tiny,
             Some(other) => {
                 let message = format!("the sweep's suite '{other}', accepted: {TINY}");
                 return Err(Error::invalid(message));
             }
             None => {
-                let tracks = sweep.tasks.iter().map(|name| asked_track(name));
+                let tracks = sweep.tasks.iter().map(|name| parse_track(name));
                 let tracks: std::result::Result<_, _> = tracks.collect();
                 let wrong = |error: String| Error::invalid(format!("the sweep's {error}"));
-                Subject::Tracks(tracks.map_err(wrong)?)
+                TaskSelection::Tracks(tracks.map_err(wrong)?)
             }
         };
-        self.subject = Some(subject);
+        self.selection = Some(selection);
         if self.has_tracks() && self.data.is_none() {
             return Err(Error::invalid("the sweep's tasks need --data DIR"));
         }
@@ -148,7 +148,7 @@ impl Tasks {
 
     /// The setting that a model is asked under: a LLaVA model as LLaVA's scripts do, system sentence
     /// included, unless another style was given, for checkpoints' own templates leave that out.
-    pub fn ask_under(&self, engine: &Engine, base: &Setting) -> Setting {
+    pub fn base_setting(&self, engine: &Engine, base: &Setting) -> Setting {
         let mut base = base.clone();
         let own = engine.family().evaluation.toolkit == Toolkit::Llava;
         if self.has_tracks() && own && self.profile(engine) == Profile::Llava {

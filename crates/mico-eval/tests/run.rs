@@ -7,9 +7,9 @@ use std::sync::Mutex;
 
 use mico_engine::{Engine, EngineOptions, Setting};
 use mico_eval::{
-    CalibrationOptions, Condition, Conditions, Error, Evaluated, Evaluation, EvaluationOptions,
-    Journal, Manifest, ModelIdentity, Run, Shard, Source, Split, Summary, Tasks, TinySuite,
-    calibrate, fingerprint, merge,
+    CalibrationOptions, Condition, Conditions, Error, Evaluation, EvaluationOptions,
+    EvaluationResult, FileError, Journal, Manifest, ModelIdentity, Run, Shard, Source, Split,
+    Summary, Tasks, TinySuite, calibrate, fingerprint, merge,
 };
 use mico_video::VideoOptions;
 
@@ -25,7 +25,7 @@ fn conditions() -> Vec<Condition> {
 
 fn options(seed: u64, limit: usize, conditions: Vec<Condition>) -> EvaluationOptions {
     let tasks = Tasks::tiny(Split::Benchmark, seed, limit);
-    EvaluationOptions::new(tasks, Setting::default(), Conditions::These(conditions))
+    EvaluationOptions::new(tasks, Setting::default(), Conditions::Explicit(conditions))
 }
 
 /// The same with its records in a folder.
@@ -35,7 +35,7 @@ fn kept(options: &EvaluationOptions, folder: &Path, resume: bool) -> EvaluationO
     options
 }
 
-fn evaluate(engine: &Engine, options: EvaluationOptions) -> Evaluated {
+fn evaluate(engine: &Engine, options: EvaluationOptions) -> EvaluationResult {
     let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", engine).unwrap();
     Evaluation::open(options).unwrap().run(engine, &identity, &|_, _| {}).unwrap()
 }
@@ -67,14 +67,14 @@ fn an_interrupted_run_ends_like_one_that_was_not() {
     let expected = answers(&finished.journal);
     assert_eq!(expected.len(), 3 * 9 * 5);
     let busy = Journal::open(whole.path(), true);
-    assert!(matches!(busy, Err(Error::Busy { .. })), "{busy:?}");
+    assert!(matches!(busy, Err(Error::File(FileError::Busy { .. }))), "{busy:?}");
 
     // Cut the journal in the middle of a line, as a kill would.
     let text = fs::read(whole.path().join("records.jsonl")).unwrap();
     let part = tempfile::tempdir().unwrap();
     fs::write(part.path().join("records.jsonl"), &text[..text.len() / 2 + 7]).unwrap();
     let refused = Evaluation::open(kept(&options, part.path(), false));
-    assert!(matches!(refused, Err(Error::Occupied { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(Error::File(FileError::Occupied { .. }))), "{refused:?}");
     let had = Journal::open(part.path(), true).unwrap().len();
     assert!(had > 0 && had < expected.len(), "{had} records were there");
     let resumed = evaluate(&engine, kept(&options, part.path(), true));
@@ -116,7 +116,7 @@ fn parts_put_together_are_the_whole() {
         assert!(!done.is_empty() && done.len() < whole.journal.len());
         place
     });
-    let merged = Evaluated::merged(&parts, false).unwrap();
+    let merged = EvaluationResult::merged(&parts, false).unwrap();
     assert!(merged.manifest.shard.is_whole());
     assert_eq!(answers(&merged.journal), answers(&whole.journal));
     assert_eq!(timeless(merged.summary.clone()), timeless(whole.summary));
@@ -159,7 +159,7 @@ fn calibration_tries_every_block_and_says_which_cannot_be() {
         shard: Shard::default(),
         video: VideoOptions::default(),
         jobs: None,
-        album: None,
+        overlays: None,
     };
     let layers = vec![5, 3, 1, 3];
     let options = CalibrationOptions { tokens: 64, layers, pool: 2, sample: None, seed: 0 };

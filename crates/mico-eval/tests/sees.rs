@@ -15,7 +15,7 @@ fn it_is_the_picture_that_answers() {
     let (engine, report) = Engine::open(&mico_tiny::MODEL, &EngineOptions::default()).unwrap();
     assert!(report.unexpected.is_empty());
     let base = Setting::default();
-    let compared = Conditions::These(vec![Condition::unpruned(&base), Condition::blank(&base)]);
+    let compared = Conditions::Explicit(vec![Condition::unpruned(&base), Condition::blank(&base)]);
     let tasks = Tasks::tiny(Split::Benchmark, 1, ITEMS);
     let evaluation = Evaluation::open(EvaluationOptions::new(tasks, base, compared)).unwrap();
     let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", &engine).unwrap();

@@ -26,7 +26,7 @@ const MAX_COLUMNS: usize = 5;
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The model.
+    /// The model that was measured and how it was loaded.
     #[serde(flatten)]
     pub about: About,
     /// What decides the measurements, as the journal compares it.
@@ -52,7 +52,7 @@ struct Round {
 struct Refusal {
     setting: String,
     method: String,
-    /// Why.
+    /// The engine's reason to refuse the condition.
     refused: String,
 }
 

@@ -13,7 +13,7 @@ use crate::sample::{Facts, Sample, Tokens};
 /// What tables and documents call pruning nothing.
 const NONE: &str = "none";
 
-/// One condition.
+/// The measurements of one condition, over all its counted runs.
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Row {
@@ -30,11 +30,11 @@ pub struct Row {
     pub pool: Option<usize>,
     #[serde(flatten)]
     pub(super) run: Run,
-    /// Counts of tokens.
+    /// Text and visual tokens of the prompt, before and after pruning.
     pub tokens: Tokens,
-    /// Times.
+    /// Seconds of each component and of the whole request.
     pub seconds: Times,
-    /// GFLOPs per component.
+    /// FLOPs of the prefill by component, in units of 10⁹.
     pub gflops: Value,
     /// Against the unpruned row; null there.
     pub speedup: Option<Speedups>,
@@ -65,17 +65,17 @@ pub(super) struct Run {
 #[derive(Debug, Serialize)]
 #[non_exhaustive]
 pub struct Times {
-    /// Decoding, resizing, normalising.
+    /// Decoding, resizing and normalising the images.
     pub preprocess: Spread,
-    /// Vision tower.
+    /// The vision tower's forward pass.
     pub vision: Spread,
-    /// Projector and packing.
+    /// The projector and the packing of its output into visual tokens.
     pub projector: Spread,
     /// Stage-1 signals and selection.
     pub stage1: Spread,
-    /// Stage-2 signals.
+    /// Computing the signals that Stage 2 selects by.
     pub stage2_relevance: Spread,
-    /// Stage-2 selection.
+    /// Selecting the tokens that stay after Stage 2.
     pub stage2_select: Spread,
     /// Decoder blocks and head on the prompt.
     pub decoder_prefill: Spread,

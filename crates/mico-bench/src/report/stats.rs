@@ -7,17 +7,17 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Spread {
-    /// The middle.
+    /// The median of all runs.
     pub median: f64,
-    /// The least.
+    /// The smallest value of any run.
     pub min: f64,
-    /// The most.
+    /// The largest value of any run.
     pub max: f64,
     /// First quartile, interpolated between neighbours.
     pub q1: f64,
-    /// Third quartile.
+    /// Third quartile, interpolated between neighbors.
     pub q3: f64,
-    /// Their distance.
+    /// The interquartile range, `q3 - q1`.
     pub iqr: f64,
 }
 

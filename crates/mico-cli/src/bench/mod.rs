@@ -24,7 +24,7 @@ pub fn count_allocations(meter: &'static dyn AllocationMeter) {
     let _ = METER.set(meter);
 }
 
-/// Runs the verb.
+/// Runs `mico bench`: measures, then prints and writes the report.
 pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     if let Some(meter) = METER.get() {
         meter.begin();

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_eval::Evaluated;
+use mico_eval::EvaluationResult;
 
-use super::tell;
+use super::write_results;
 use crate::failure::Failure;
 
 /// Put the parts of a run together and score them as one.
@@ -27,9 +27,9 @@ pub(super) struct MergeArgs {
 
 pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     // Nothing is written before all parts have been found to belong together.
-    let whole = Evaluated::merged(&args.folders, args.partial)?;
+    let whole = EvaluationResult::merged(&args.folders, args.partial)?;
     if let Some(folder) = &args.out {
         whole.write_whole(&args.folders, folder)?;
     }
-    tell(&whole, args.out.as_deref(), args.json)
+    write_results(&whole, args.out.as_deref(), args.json)
 }

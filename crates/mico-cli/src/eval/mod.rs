@@ -6,7 +6,7 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use mico_eval::{Evaluated, Evaluation, EvaluationOptions, ModelIdentity, Shard, Split};
+use mico_eval::{Evaluation, EvaluationOptions, EvaluationResult, ModelIdentity, Shard, Split};
 
 use crate::failure::Failure;
 use crate::model_args::ModelArgs;
@@ -91,7 +91,7 @@ impl AskArgs {
     }
 }
 
-/// Runs the verb.
+/// Runs `mico eval`: asks and scores items, then prints and writes the results.
 pub fn run(args: &EvalArgs) -> Result<(), Failure> {
     if let Some(EvalVerb::Merge(args)) = &args.verb {
         return merge::run(args);
@@ -105,11 +105,11 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
     let bar = Bar::new("answers");
     let done = evaluation.run(&engine, &identity, &|done, total| bar.count(done, total))?;
     drop(bar);
-    tell(&done, asked.out.as_deref(), asked.json)
+    write_results(&done, asked.out.as_deref(), asked.json)
 }
 
-/// Says what came out.
-fn tell(done: &Evaluated, out: Option<&Path>, json: bool) -> Result<(), Failure> {
+/// Writes the result files, if there is a folder for them, and prints the scores.
+fn write_results(done: &EvaluationResult, out: Option<&Path>, json: bool) -> Result<(), Failure> {
     let damaged = &done.summary.damaged;
     for damaged in damaged.iter().take(LISTED) {
         eprintln!("warning: {} row left out: {}", damaged.track, damaged.reason);

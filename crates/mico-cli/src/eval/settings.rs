@@ -56,7 +56,7 @@ impl SettingArgs {
     /// What is compared; the built-in suite is also asked about plain grey.
     pub(super) fn conditions(&self, base: &Setting, suite: bool) -> Result<Conditions, Failure> {
         let Some(name) = &self.sweep else {
-            return Ok(Conditions::These(self.own(base, self.blank || suite)?));
+            return Ok(Conditions::Explicit(self.own(base, self.blank || suite)?));
         };
         let sweep = Sweep::open(name)?;
         Ok(Conditions::Sweep { sweep, blank: self.blank })

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use mico_data::{Form, Layout, Predictions};
-use mico_eval::{Scoring, Summary, TrackScore, TrackSpec, join, vtc};
+use mico_eval::{Scoring, Summary, TrackScore, TrackSpec, join_predictions, vtc};
 use mico_score::{Profile, Track};
 use serde::Serialize;
 
@@ -64,11 +64,11 @@ struct Document {
     missing: Vec<String>,
     /// Predictions that belong to no item.
     unused: usize,
-    damaged: Vec<mico_eval::Damaged>,
+    damaged: Vec<mico_eval::DamagedRow>,
     dropped: usize,
 }
 
-/// Runs the verb.
+/// Runs `mico score`: scores predictions that were made elsewhere.
 pub fn run(args: &ScoreArgs) -> Result<(), Failure> {
     if let Some(path) = &args.raw {
         return raw::run(path);
@@ -94,7 +94,7 @@ pub fn run(args: &ScoreArgs) -> Result<(), Failure> {
         name: track.name().to_owned(),
         scoring: Scoring::Benchmark { track, profile, rules },
     };
-    let joined = join(&dataset, &spec, &predictions)?;
+    let joined = join_predictions(&dataset, &spec, &predictions)?;
     if joined.unused == predictions.rows().len() && !predictions.rows().is_empty() {
         let first = &predictions.rows()[0].id;
         let message =

@@ -18,8 +18,9 @@ impl Calibration {
     }
 
     fn chart(&self, title: &str, of: fn(&Candidate) -> Estimate) -> Chart {
-        let swept = self.candidates.iter().filter_map(|each| Some((each.refine_layer?, of(each))));
-        let points = swept.map(|(layer, value)| (layer, Point::new(layer as f64, value)));
+        let feasible =
+            self.candidates.iter().filter_map(|each| Some((each.refine_layer?, of(each))));
+        let points = feasible.map(|(layer, value)| (layer, Point::new(layer as f64, value)));
         let points: Vec<(usize, Point)> = points.collect();
         let best = points.iter().find(|(layer, _)| *layer == self.best);
         let star = best.map(|(layer, point)| {

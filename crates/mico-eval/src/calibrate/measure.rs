@@ -2,37 +2,37 @@
 
 use std::collections::BTreeMap;
 
-use mico_engine::Setting;
 use mico_engine::pruner::{MethodSpec, PruningSpec};
+use mico_engine::{Outcome, Setting};
 use mico_score::Grade;
 use mico_select::schedule::Budget;
 
-use super::{CalibrationOptions, METHOD, Refused, STAGE1_ONLY, Swept};
+use super::{CalibrationOptions, FeasibleSetting, METHOD, RefusedBlocks, STAGE1_ONLY};
 use crate::condition::Condition;
 use crate::error::{Error, Result};
-use crate::item::{Damaged, Item};
-use crate::kl::{Forced, Reference};
+use crate::item::{DamagedRow, Item};
+use crate::kl::{Reference, TeacherForcing};
 use crate::record::seed;
-use crate::run::{Looks, ROUNDING, Run, missed, missing_it};
+use crate::run::{BUDGET_TOLERANCE, ItemEncodings, Run, budget_excess, budget_excess_message};
 
 /// One setting's outcome on one item.
 #[derive(Debug, Clone)]
-pub(super) struct Mark {
+pub(super) struct SettingResult {
     pub(super) grade: Grade,
     pub(super) kl: f64,
 }
 
 /// An item of the sample.
-pub(super) struct Drawn {
-    /// Its source's number.
+pub(super) struct SampledItem {
+    /// Index of its source among those of the run.
     pub(super) source: usize,
     pub(super) item: Item,
 }
 
 /// An item with its outcomes, the unpruned first.
-pub(super) struct Measured {
-    pub(super) drawn: Drawn,
-    pub(super) marks: Vec<Mark>,
+pub(super) struct MeasuredItem {
+    pub(super) sampled: SampledItem,
+    pub(super) results: Vec<SettingResult>,
 }
 
 /// Items of all sources: a fixed sample of whole pictures, the same on every run and machine. A source is
@@ -41,31 +41,32 @@ pub(super) fn sample(
     run: &Run<'_>,
     options: &CalibrationOptions,
     failed: &mut Vec<String>,
-) -> Result<Vec<Drawn>> {
+) -> Result<Vec<SampledItem>> {
     let mut items = Vec::new();
     for (number, source) in run.sources.iter().enumerate() {
-        let mut lots: Vec<Lots> = source.tracks().iter().map(|_| Lots::default()).collect();
+        let mut lots: Vec<PictureSample> =
+            source.tracks().iter().map(|_| PictureSample::default()).collect();
         for item in source.items()? {
             match item {
                 Ok(item) => lots[item.track].put(item, options),
-                Err(Damaged { reason, .. }) => failed.push(reason),
+                Err(DamagedRow { reason, .. }) => failed.push(reason),
             }
         }
-        let mut drawn: Vec<Item> = lots.into_iter().flat_map(Lots::into_items).collect();
-        drawn.sort_by_key(|item| (item.position, item.track));
-        items.extend(drawn.into_iter().map(|item| Drawn { source: number, item }));
+        let mut sampled: Vec<Item> = lots.into_iter().flat_map(PictureSample::into_items).collect();
+        sampled.sort_by_key(|item| (item.position, item.track));
+        items.extend(sampled.into_iter().map(|item| SampledItem { source: number, item }));
     }
     Ok(items)
 }
 
 /// The items drawn so far, by picture: questions about one picture may count only together.
 #[derive(Default)]
-struct Lots {
+struct PictureSample {
     pictures: BTreeMap<(u64, String), Vec<Item>>,
     items: usize,
 }
 
-impl Lots {
+impl PictureSample {
     /// Takes an item in if its picture is among those drawn.
     fn put(&mut self, item: Item, options: &CalibrationOptions) {
         let lot = options.sample.map_or(0, |_| seed(&format!("{} {}", options.seed, item.cluster)));
@@ -98,13 +99,8 @@ fn pruned(base: &Setting, method: &str, tokens: usize) -> Result<Condition> {
     Ok(Condition::of(base.with_pruning(Some(pruning)), base))
 }
 
-/// The settings that can be run: unpruned, Stage 1 alone, then a block each. The rest with reasons; an
-/// error if no block is left.
-pub(super) fn feasible(
-    run: &Run<'_>,
-    items: &[Drawn],
-    options: &CalibrationOptions,
-) -> Result<(Vec<Swept>, Refused)> {
+/// The settings to compare: unpruned, Stage 1 alone, then one for each block to refine after.
+fn settings(run: &Run<'_>, options: &CalibrationOptions) -> Result<Vec<Condition>> {
     let CalibrationOptions { tokens, pool, .. } = *options;
     let blocks = run.engine.model().decoder().blocks();
     if let Some(layer) = options.layers.iter().find(|layer| !(1..blocks).contains(layer)) {
@@ -114,49 +110,62 @@ pub(super) fn feasible(
     let mut layers = options.layers.clone();
     layers.sort_unstable();
     layers.dedup();
-    let mut all = vec![Condition::unpruned(run.base), pruned(run.base, STAGE1_ONLY, tokens)?];
+    let mut settings = vec![Condition::unpruned(run.base), pruned(run.base, STAGE1_ONLY, tokens)?];
     for layer in layers {
         let mut refined = pruned(run.base, METHOD, tokens)?;
         if let Some(pruning) = &mut refined.setting.pruning {
             (pruning.refine_layer, pruning.pool) = (Some(layer), Some(pool));
         }
-        all.push(refined);
+        settings.push(refined);
     }
-    let (mut swept, mut refused) = (Vec::new(), Refused::new());
-    // An item that cannot be asked tells nothing about blocks.
-    let usable = |drawn: &&Drawn| {
-        let prompt = run.sources[drawn.source].prompt(&drawn.item);
+    Ok(settings)
+}
+
+/// The first item that can be asked: one that cannot says nothing about blocks.
+fn first_usable<'a>(run: &Run<'_>, items: &'a [SampledItem]) -> Result<&'a SampledItem> {
+    let usable = |sampled: &&SampledItem| {
+        let source = run.sources[sampled.source];
+        let prompt = source.prompt(&sampled.item);
         prompt.is_ok_and(|prompt| {
-            Looks::new(run, run.sources[drawn.source], prompt).layouts(&drawn.item).is_ok()
+            ItemEncodings::new(run, source, prompt).layouts(&sampled.item).is_ok()
         })
     };
-    let Some(Drawn { source, item: first }) = items.iter().find(usable) else {
+    items.iter().find(usable).ok_or_else(|| {
         let found = format!("none of {} that can be asked", items.len());
-        return Err(Error::OutOfRange { what: "items", found, accepted: "at least one".into() });
-    };
+        Error::OutOfRange { what: "items", found, accepted: "at least one".into() }
+    })
+}
+
+/// The settings that can be run, in their order; the blocks that cannot, with reasons. It is an error if no
+/// block is left.
+pub(super) fn feasible_settings(
+    run: &Run<'_>,
+    items: &[SampledItem],
+    options: &CalibrationOptions,
+) -> Result<(Vec<FeasibleSetting>, RefusedBlocks)> {
+    let settings = settings(run, options)?;
+    let SampledItem { source, item: first } = first_usable(run, items)?;
     let source = run.sources[*source];
-    let mut looks = Looks::new(run, source, source.prompt(first)?);
-    for setting in all {
-        let outcome = match looks.ask(first, &setting, 1, &mut ())? {
-            Ok(outcome) => outcome,
-            Err(reason) => match layer(&setting) {
-                Some(layer) => {
-                    refused.push((layer, reason));
-                    continue;
-                }
-                None => return Err(Error::Score { item: first.id.clone(), reason }),
-            },
-        };
-        let usage = outcome.usage;
-        match layer(&setting) {
-            Some(layer) if missed(&usage, tokens).abs() >= ROUNDING => {
-                refused.push((layer, missing_it(&usage, tokens)));
+    let mut encodings = ItemEncodings::new(run, source, source.prompt(first)?);
+    let (mut feasible, mut refused) = (Vec::new(), RefusedBlocks::new());
+    for setting in settings {
+        let outcome = encodings.ask(first, &setting, 1, &mut ())?;
+        match (outcome, layer(&setting)) {
+            (Err(reason), Some(layer)) => refused.push((layer, reason)),
+            (Err(reason), None) => return Err(Error::Score { item: first.id.clone(), reason }),
+            (Ok(Outcome { usage, .. }), Some(layer))
+                if budget_excess(&usage, options.tokens).abs() >= BUDGET_TOLERANCE =>
+            {
+                refused.push((layer, budget_excess_message(&usage, options.tokens)));
             }
-            _ => swept.push(Swept { setting, layer_average: usage.layer_average }),
+            (Ok(outcome), _) => {
+                let layer_average = outcome.usage.layer_average;
+                feasible.push(FeasibleSetting { setting, layer_average });
+            }
         }
     }
-    if swept.iter().any(|each| layer(&each.setting).is_some()) {
-        return Ok((swept, refused));
+    if feasible.iter().any(|each| layer(&each.setting).is_some()) {
+        return Ok((feasible, refused));
     }
     let reasons: Vec<String> =
         refused.iter().map(|(layer, reason)| format!("K={layer}: {reason}")).collect();
@@ -170,36 +179,36 @@ pub(super) fn feasible(
 /// One item under every setting, the unpruned first; why it cannot be asked otherwise.
 pub(super) fn measure(
     run: &Run<'_>,
-    drawn: Drawn,
-) -> Result<std::result::Result<Measured, String>> {
-    let (source, item) = (run.sources[drawn.source], &drawn.item);
+    sampled: SampledItem,
+) -> Result<std::result::Result<MeasuredItem, String>> {
+    let (source, item) = (run.sources[sampled.source], &sampled.item);
     let spec = &source.tracks()[item.track];
     let most = source.max_new_tokens();
-    let mut looks = Looks::new(run, source, source.prompt(item)?);
+    let mut encodings = ItemEncodings::new(run, source, source.prompt(item)?);
     let mut reference = Reference::default();
     let failed = |reason: String| Ok(Err(format!("{} {}: {reason}", spec.name, item.id)));
-    let plain = match looks.ask(item, &run.settings[0], most, &mut reference)? {
+    let plain = match encodings.ask(item, &run.settings[0], most, &mut reference)? {
         Ok(outcome) => outcome,
         Err(reason) => return failed(reason),
     };
-    let fields = looks.fields(item);
+    let fields = encodings.fields(item);
     let unpruned = spec.grade(&item.id, &fields, &plain.answer.text)?;
-    let mut marks = vec![Mark { grade: unpruned.clone(), kl: 0.0 }];
+    let mut results = vec![SettingResult { grade: unpruned.clone(), kl: 0.0 }];
     for setting in &run.settings[1..] {
-        let mut forced = Forced::new(&reference);
-        if let Err(reason) = looks.ask(item, setting, reference.len(), &mut forced)? {
+        let mut forcing = TeacherForcing::new(&reference);
+        if let Err(reason) = encodings.ask(item, setting, reference.len(), &mut forcing)? {
             return failed(reason);
         }
-        let (agrees, kl) = (forced.agrees, forced.divergence());
+        let (agrees, kl) = (forcing.agrees, forcing.divergence());
         let grade = if agrees {
             unpruned.clone()
         } else {
-            match looks.ask(item, setting, most, &mut ())? {
+            match encodings.ask(item, setting, most, &mut ())? {
                 Ok(outcome) => spec.grade(&item.id, &fields, &outcome.answer.text)?,
                 Err(reason) => return failed(reason),
             }
         };
-        marks.push(Mark { grade, kl });
+        results.push(SettingResult { grade, kl });
     }
-    Ok(Ok(Measured { drawn, marks }))
+    Ok(Ok(MeasuredItem { sampled, results }))
 }

@@ -14,14 +14,14 @@ use crate::condition::Condition;
 use crate::error::Result;
 use crate::run::{Progress, Run};
 use crate::summary::Estimate;
-use measure::{Drawn, feasible, layer, measure, sample};
+use measure::{SampledItem, feasible_settings, layer, measure, sample};
 use table::Table;
 
 /// The rule whose block is chosen, and the same without refinement.
 const METHOD: &str = "mico";
 const STAGE1_ONLY: &str = "mico-s1";
 
-/// What to sweep.
+/// The refinement blocks to try, at which budget, and on how many items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CalibrationOptions {
     /// The budget, the same for every block.
@@ -32,7 +32,7 @@ pub struct CalibrationOptions {
     pub pool: usize,
     /// How many items to draw from each track; all of them unless given.
     pub sample: Option<usize>,
-    /// Which.
+    /// Decides which pictures are sampled; the same seed draws the same items on every machine.
     pub seed: u64,
 }
 
@@ -51,25 +51,25 @@ pub struct Candidate {
     pub delta_kl: Estimate,
 }
 
-/// A finished sweep.
+/// The result of a sweep over refinement blocks.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Calibration {
     /// The items it ran on.
     pub suite: String,
-    /// How many.
+    /// The number of items that were answered under every setting.
     pub items: usize,
     /// Items and rows that could not be asked, with the reasons.
     pub failed: Vec<String>,
-    /// The budget.
+    /// The budget T that every block was tried at, in visual tokens averaged over the blocks.
     pub tokens: usize,
     /// The unpruned model's Acc.
     pub unpruned: Estimate,
-    /// Stage 1 alone.
+    /// The same budget spent by Stage 1 alone, which the divergences are compared with.
     pub stage1_only: Candidate,
     /// Every block that can meet the budget.
     pub candidates: Vec<Candidate>,
     /// Blocks that cannot, and why.
-    pub refused: Refused,
+    pub refused: RefusedBlocks,
     /// The block with the highest Acc; of equals the first.
     pub best: usize,
     /// All blocks with that Acc.
@@ -79,14 +79,14 @@ pub struct Calibration {
 }
 
 /// Blocks with the reasons why they cannot be refined after.
-type Refused = Vec<(usize, String)>;
+type RefusedBlocks = Vec<(usize, String)>;
 
 /// Differences of Acc below this are the rounding of sums.
 const SAME: f64 = 1e-9;
 const KL_IS: &str = "KL(unpruned || pruned) per token of the unpruned answer, its end included, both models given that answer";
 
 /// A setting with the layer average it comes to.
-struct Swept {
+struct FeasibleSetting {
     setting: Condition,
     layer_average: f64,
 }
@@ -106,18 +106,18 @@ pub fn calibrate(
 ) -> Result<Calibration> {
     let mut failed = Vec::new();
     let items = sample(run, options, &mut failed)?;
-    let (swept, refused) = feasible(run, &items, options)?;
-    let settings: Vec<Condition> = swept.iter().map(|each| each.setting.clone()).collect();
+    let (feasible, refused) = feasible_settings(run, &items, options)?;
+    let settings: Vec<Condition> = feasible.iter().map(|each| each.setting.clone()).collect();
     let run = &Run { settings: &settings, ..*run };
     let (mut measured, total) = (Vec::new(), items.len());
     let mut items = items.into_iter();
     loop {
         progress(measured.len() + failed.len(), Some(total));
-        let chunk: Vec<Drawn> = items.by_ref().take(rayon::current_num_threads()).collect();
+        let chunk: Vec<SampledItem> = items.by_ref().take(rayon::current_num_threads()).collect();
         if chunk.is_empty() {
             break;
         }
-        let answered = chunk.into_par_iter().map(|drawn| measure(run, drawn));
+        let answered = chunk.into_par_iter().map(|sampled| measure(run, sampled));
         for outcome in answered.collect::<Result<Vec<_>>>()? {
             match outcome {
                 Ok(found) => measured.push(found),
@@ -126,13 +126,13 @@ pub fn calibrate(
         }
     }
     let table = Table::new(run, &measured, settings.len());
-    let base: Vec<f64> = measured.iter().map(|each| each.marks[1].kl).collect();
+    let base: Vec<f64> = measured.iter().map(|each| each.results[1].kl).collect();
     let candidate = |at: usize| {
-        let kl: Vec<f64> = measured.iter().map(|each| each.marks[at].kl).collect();
+        let kl: Vec<f64> = measured.iter().map(|each| each.results[at].kl).collect();
         let delta: Vec<f64> = kl.iter().zip(&base).map(|(kl, base)| kl - base).collect();
         Ok(Candidate {
             refine_layer: layer(&settings[at]),
-            layer_average: swept[at].layer_average,
+            layer_average: feasible[at].layer_average,
             acc: table.acc(at)?,
             kl: kl.iter().sum::<f64>() / kl.len().max(1) as f64,
             delta_kl: table.mean(&delta),

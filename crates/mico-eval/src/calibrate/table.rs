@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use mico_score::Marked;
 
-use super::measure::Measured;
+use super::measure::MeasuredItem;
 use crate::acc::Mean;
 use crate::error::{Error, Result};
 use crate::run::Run;
@@ -22,25 +22,25 @@ pub(super) struct Table<'a> {
     pictures: Vec<usize>,
     resamples: Resamples,
     mean: Mean,
-    measured: &'a [Measured],
+    measured: &'a [MeasuredItem],
 }
 
 impl<'a> Table<'a> {
-    pub(super) fn new(run: &Run<'_>, measured: &'a [Measured], settings: usize) -> Self {
+    pub(super) fn new(run: &Run<'_>, measured: &'a [MeasuredItem], settings: usize) -> Self {
         let specs: Vec<_> = run.sources.iter().flat_map(|source| source.tracks()).collect();
         let mut tracks = vec![Vec::new(); specs.len()];
         for (number, each) in measured.iter().enumerate() {
-            let before = run.sources[..each.drawn.source].iter();
+            let before = run.sources[..each.sampled.source].iter();
             let before: usize = before.map(|source| source.tracks().len()).sum();
-            tracks[before + each.drawn.item.track].push(number);
+            tracks[before + each.sampled.item.track].push(number);
         }
         let values = (0..settings).map(|setting| {
             let of = |(track, spec): (usize, &&TrackSpec)| {
                 let marked: Vec<Marked<'_>> = tracks[track]
                     .iter()
                     .map(|&at| Marked {
-                        fields: &measured[at].drawn.item.fields,
-                        grade: &measured[at].marks[setting].grade,
+                        fields: &measured[at].sampled.item.fields,
+                        grade: &measured[at].results[setting].grade,
                     })
                     .collect();
                 spec.values(&marked)
@@ -48,7 +48,8 @@ impl<'a> Table<'a> {
             specs.iter().enumerate().map(of).collect()
         });
         let values = values.collect();
-        let picture = |each: &'a Measured| (each.drawn.source, each.drawn.item.cluster.as_str());
+        let picture =
+            |each: &'a MeasuredItem| (each.sampled.source, each.sampled.item.cluster.as_str());
         let mut clusters: BTreeMap<(usize, &str), usize> =
             measured.iter().map(|each| (picture(each), 0)).collect();
         (0..).zip(clusters.values_mut()).for_each(|(number, value)| *value = number);
@@ -59,7 +60,7 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn acc(&self, setting: usize) -> Result<Estimate> {
-        let drawn = |counts: &[u32]| {
+        let sampled = |counts: &[u32]| {
             let values = self.tracks.iter().zip(&self.values[setting]).map(|(items, values)| {
                 let weights: Vec<u32> = items.iter().map(|&at| counts[self.pictures[at]]).collect();
                 values.value(&weights)
@@ -67,12 +68,12 @@ impl<'a> Table<'a> {
             self.mean.acc(&values.collect::<Vec<_>>())
         };
         let ones = vec![1; self.measured.len()];
-        let value = drawn(&ones).ok_or_else(|| Error::OutOfRange {
+        let value = sampled(&ones).ok_or_else(|| Error::OutOfRange {
             what: "items",
             found: format!("{} that have no value together", self.measured.len()),
             accepted: "more items".into(),
         })?;
-        Ok(Estimate::drawn(value, self.resamples.map(drawn)))
+        Ok(Estimate::drawn(value, self.resamples.map(sampled)))
     }
 
     /// The mean over items, with its interval by drawing pictures again.

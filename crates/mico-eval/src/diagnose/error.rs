@@ -1,57 +1,41 @@
 //! What can go wrong in a check.
 
-use std::path::PathBuf;
-
 use mico_util::ErrorKind;
 
 use super::source::Check;
+use crate::file_error::FileError;
 
 /// The result of a check.
 pub type Result<T> = std::result::Result<T, DiagnoseError>;
 
-/// Why a check stopped. What is wrong with a single picture is [`super::Damaged`] instead.
+/// Why a check stopped. What is wrong with a single picture is [`super::DamagedImage`] instead.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DiagnoseError {
-    /// A file could not be read.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A line of a file is not what it should be.
-    #[error("{} line {line}: {message}", path.display())]
-    Line {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What is wrong with it.
-        message: String,
-    },
-    /// There is too little to go on.
+    /// A file of the folder with pictures and annotations cannot be read, or a line of it cannot be understood.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// There are fewer pictures, objects or questions than the check's statistics need.
     #[error("{check}: {found}, accepted: {accepted}")]
     TooFew {
-        /// The check.
+        /// The check that cannot be run on so little.
         check: Check,
-        /// What there is.
+        /// What the source offers instead.
         found: String,
-        /// What would do.
+        /// The least that the check needs.
         accepted: String,
     },
-    /// A value is not among those accepted.
+    /// An option of the caller is outside of the values it can have.
     #[error("{what} {found}, accepted: {accepted}")]
     OutOfRange {
-        /// What was given.
+        /// The name of the option.
         what: &'static str,
-        /// The value.
+        /// The value as the caller gave it.
         found: String,
-        /// What would do.
+        /// The values that the option can have.
         accepted: String,
     },
-    /// The engine refused.
+    /// The engine failed for a reason that is not a single picture's.
     #[error(transparent)]
     Engine(Box<mico_engine::Error>),
 }
@@ -66,8 +50,7 @@ impl DiagnoseError {
     /// Whose fault it is.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Io { .. } => ErrorKind::Io,
-            Self::Line { .. } => ErrorKind::Corrupt,
+            Self::File(error) => error.kind(),
             Self::TooFew { .. } => ErrorKind::Refused,
             Self::OutOfRange { .. } => ErrorKind::Invalid,
             Self::Engine(error) => error.kind(),

@@ -10,17 +10,18 @@ use mico_vision::decode::{DecodeOptions, decode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::error::{DiagnoseError, Result};
+use super::error::Result;
 use super::label_file;
-use super::source::{Check, LabelMap, Marked, PixelBox, Query, Source};
+use super::source::{Check, LabelMap, LabeledObject, PixelBox, Query, Source};
+use crate::file_error::FileError;
 
-/// Where pictures are.
+/// The subfolder with the pictures.
 const IMAGES: &str = "images";
 /// Where label maps are, under the names of their pictures with another ending.
 const LABELS: &str = "labels";
-/// The objects.
+/// The file with one object per line, as a box with a category.
 const OBJECTS: &str = "objects.jsonl";
-/// The questions.
+/// The file with one question per line, as a text with the box it asks about.
 const QUERIES: &str = "queries.jsonl";
 /// Endings of pictures, in lower case.
 const ENDINGS: [&str; 6] = ["png", "jpg", "jpeg", "webp", "gif", "bmp"];
@@ -50,13 +51,13 @@ pub struct Folder {
     pictures: Vec<Entry>,
 }
 
-/// One picture.
+/// What the annotation files say about one picture.
 #[derive(Debug, Default)]
 struct Entry {
     /// Its path below `images`.
     name: String,
     labeled: bool,
-    objects: Vec<Marked>,
+    objects: Vec<LabeledObject>,
     queries: Vec<Query>,
 }
 
@@ -88,7 +89,7 @@ impl Folder {
                     std::io::ErrorKind::NotFound,
                     format!("does not exist, the check of {check} needs it"),
                 );
-                return Err(DiagnoseError::Io { path, source: missing });
+                return Err(FileError::io(&path)(missing).into());
             }
             match check {
                 Check::Information => labeled(root, &mut entries)?,
@@ -99,7 +100,7 @@ impl Folder {
                         if category.is_empty() {
                             return Err("category is empty".into());
                         }
-                        entry.objects.push(Marked { place: place(line.place)?, category });
+                        entry.objects.push(LabeledObject { place: place(line.place)?, category });
                         Ok(())
                     })?;
                 }
@@ -176,9 +177,9 @@ fn labeled(root: &Path, entries: &mut BTreeMap<String, Entry>) -> Result<()> {
     let mut open = vec![(PathBuf::new(), 0)];
     while let Some((below, depth)) = open.pop() {
         let path = images.join(&below);
-        let failed = |source| DiagnoseError::Io { path: path.clone(), source };
-        for found in fs::read_dir(&path).map_err(failed)? {
-            let below = below.join(found.map_err(failed)?.file_name());
+        let failed = FileError::io(&path);
+        for found in fs::read_dir(&path).map_err(&failed)? {
+            let below = below.join(found.map_err(&failed)?.file_name());
             let Some(name) = below.to_str() else { continue };
             if images.join(&below).is_dir() {
                 if depth < DEPTH {
@@ -203,18 +204,18 @@ fn lines<T: DeserializeOwned>(
     path: &Path,
     mut take: impl FnMut(T) -> std::result::Result<(), String>,
 ) -> Result<()> {
-    let failed = |source| DiagnoseError::Io { path: path.to_owned(), source };
-    let mut reader = BufReader::new(File::open(path).map_err(failed)?);
+    let failed = FileError::io(path);
+    let mut reader = BufReader::new(File::open(path).map_err(&failed)?);
     let mut bytes = Vec::new();
     for line in 1.. {
-        let wrong = |message: String| DiagnoseError::Line { path: path.to_owned(), line, message };
+        let wrong = |message: String| FileError::Line { path: path.to_owned(), line, message };
         bytes.clear();
-        let read = (&mut reader).take(LINE + 1).read_until(b'\n', &mut bytes).map_err(failed)?;
+        let read = (&mut reader).take(LINE + 1).read_until(b'\n', &mut bytes).map_err(&failed)?;
         if read == 0 {
             break;
         }
         if bytes.len() as u64 > LINE {
-            return Err(wrong(format!("longer than {LINE} bytes")));
+            return Err(wrong(format!("longer than {LINE} bytes")).into());
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -260,7 +261,7 @@ impl Source for Folder {
         map.map_err(|error| format!("label map {}: {error}", path.display()))
     }
 
-    fn objects(&self, picture: usize) -> Vec<Marked> {
+    fn objects(&self, picture: usize) -> Vec<LabeledObject> {
         self.entry(picture).map(|entry| entry.objects.clone()).unwrap_or_default()
     }
 
@@ -274,8 +275,8 @@ fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let limit = DecodeOptions::default().limits.encoded_bytes;
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(failed)?;
+    let file = File::open(path).map_err(&failed)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(&failed)?;
     Ok(bytes)
 }
 
@@ -283,7 +284,7 @@ fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    const LABELLING: Labeling = Labeling { classes: 3, void: Some(255) };
+    const LABELING: Labeling = Labeling { classes: 3, void: Some(255) };
 
     fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
@@ -309,7 +310,7 @@ mod tests {
             (QUERIES, "{\"image\":\"d.png\",\"box\":[1,2,3,4],\"expression\":\" the cat \"}"),
         ]);
         assert_eq!(Folder::checks(root.path()), Check::ALL);
-        let found = Folder::open(root.path(), &Check::ALL, LABELLING).unwrap();
+        let found = Folder::open(root.path(), &Check::ALL, LABELING).unwrap();
         let titles = |check| {
             let of = found.pictures(check).into_iter().map(|picture| found.title(picture));
             of.collect::<Vec<_>>()
@@ -339,11 +340,11 @@ mod tests {
         for (name, content, named) in cases {
             let root = folder(&[(name, content)]);
             let checks = Folder::checks(root.path());
-            let message = Folder::open(root.path(), &checks, LABELLING).unwrap_err().to_string();
+            let message = Folder::open(root.path(), &checks, LABELING).unwrap_err().to_string();
             assert!(message.contains(name) && message.contains(named), "{message}");
         }
         let root = folder(&[]);
-        let missing = Folder::open(root.path(), &[Check::Relevance], LABELLING).unwrap_err();
+        let missing = Folder::open(root.path(), &[Check::Relevance], LABELING).unwrap_err();
         assert!(missing.to_string().contains(QUERIES));
     }
 }

@@ -22,11 +22,11 @@ pub(super) fn read(bytes: &[u8], void: Option<u16>, classes: usize) -> Result<La
         return Err(format!("{size} pixels, accepted: at most {} in all", limits.pixels));
     }
     // A palette, or grey of fewer bits, would reach us as other numbers than the file has.
-    let grey = (decoder.color_type(), decoder.original_color_type());
+    let gray = (decoder.color_type(), decoder.original_color_type());
     let accepted =
         [(ColorType::L8, ExtendedColorType::L8), (ColorType::L16, ExtendedColorType::L16)];
-    if !accepted.contains(&grey) {
-        return Err(format!("pixels of type {:?}, accepted: grey of 8 or 16 bits", grey.1));
+    if !accepted.contains(&gray) {
+        return Err(format!("pixels of type {:?}, accepted: grey of 8 or 16 bits", gray.1));
     }
     let values = match DynamicImage::from_decoder(decoder).map_err(refused)? {
         DynamicImage::ImageLuma8(map) => map.into_raw().into_iter().map(u16::from).collect(),
@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn grey_of_both_depths_keeps_its_values() {
+    fn gray_of_both_depths_keeps_its_values() {
         let small = png(GrayImage::from_raw(2, 1, vec![3, 255]).unwrap());
         let map = read(&small, Some(255), 4).unwrap();
         assert_eq!((map.at(0, 0), map.at(1, 0)), (Some(3), None));
@@ -60,13 +60,13 @@ mod tests {
 
     #[test]
     fn what_is_no_label_map_is_told() {
-        let colour = png(RgbImage::new(2, 1));
-        assert!(read(&colour, None, 4).unwrap_err().contains("grey of 8 or 16 bits"));
-        let grey = png(GrayImage::from_raw(2, 1, vec![3, 9]).unwrap());
-        assert!(read(&grey, None, 4).unwrap_err().contains("label 9"));
-        let pixels = grey.windows(4).position(|name| name == b"IDAT").unwrap() + 4;
-        for end in 0..grey.len() {
-            match read(&grey[..end], None, 300) {
+        let color = png(RgbImage::new(2, 1));
+        assert!(read(&color, None, 4).unwrap_err().contains("grey of 8 or 16 bits"));
+        let gray = png(GrayImage::from_raw(2, 1, vec![3, 9]).unwrap());
+        assert!(read(&gray, None, 4).unwrap_err().contains("label 9"));
+        let pixels = gray.windows(4).position(|name| name == b"IDAT").unwrap() + 4;
+        for end in 0..gray.len() {
+            match read(&gray[..end], None, 300) {
                 Err(_) => {}
                 // Only what follows the pixels may be missing.
                 Ok(map) => {

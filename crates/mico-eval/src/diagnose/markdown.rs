@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Damaged, Diagnosis, Information, Measure, Relevance, Reliability};
+use super::{DamagedImage, Diagnosis, Information, Measure, Relevance, Reliability};
 
 /// Damaged pictures that are named; the JSON has all.
 const NAMED: usize = 10;
@@ -144,12 +144,12 @@ fn relevance(text: &mut String, found: &Relevance) {
     damaged(text, &found.damaged);
 }
 
-fn damaged(text: &mut String, damaged: &[Damaged]) {
+fn damaged(text: &mut String, damaged: &[DamagedImage]) {
     if damaged.is_empty() {
         return;
     }
     let _ = writeln!(text, "\n{} left out as damaged:\n", damaged.len());
-    for Damaged { picture, reason } in damaged.iter().take(NAMED) {
+    for DamagedImage { picture, reason } in damaged.iter().take(NAMED) {
         let _ = writeln!(text, "* {picture}: {reason}");
     }
     if damaged.len() > NAMED {

@@ -94,20 +94,20 @@ pub(super) fn draw(cells: &[Cell], count: usize, rng: &mut SplitMix64) -> Vec<Ce
 
 /// The picture with cells in its mean colour.
 pub(super) fn cover(image: &RgbImage, cells: &[Cell]) -> RgbImage {
-    let colour = mean_colour(image);
+    let color = mean_color(image);
     let (mut covered, width) = (image.clone(), image.width());
     for cell in cells {
         for y in cell.y0..cell.y1 {
             for x in cell.x0..cell.x1 {
                 let at = (y * width + x) * 3;
-                covered.data_mut()[at..at + 3].copy_from_slice(&colour);
+                covered.data_mut()[at..at + 3].copy_from_slice(&color);
             }
         }
     }
     covered
 }
 
-fn mean_colour(image: &RgbImage) -> [u8; 3] {
+fn mean_color(image: &RgbImage) -> [u8; 3] {
     let mut sums = [0_u64; 3];
     for pixel in image.data().chunks_exact(3) {
         sums.iter_mut().zip(pixel).for_each(|(sum, &value)| *sum += u64::from(value));
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn covered_cells_have_the_mean_colour() {
+    fn covered_cells_have_the_mean_color() {
         let data = vec![0, 0, 0, 90, 30, 60, 0, 0, 0, 0, 0, 0];
         let image = RgbImage::new(Size::new(2, 2), data).unwrap();
         let covered = cover(&image, &[Cell { x0: 0, y0: 0, x1: 1, y1: 2 }]);

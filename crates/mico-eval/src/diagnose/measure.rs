@@ -14,7 +14,7 @@ const SEED: u64 = 0x6472_6177;
 /// A number with its 95 % interval, by drawing pictures again. Nothing is known of what is null.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Measure {
-    /// The number.
+    /// The estimate itself; null where it is not defined.
     pub value: Option<f64>,
     /// Lower end of the interval.
     pub low: Option<f64>,

@@ -6,12 +6,12 @@
 //! the attention of the text against the box that is asked about. Pictures come from a [`Source`]:
 //! a user's [`Folder`] or generated [`Scenes`]. Results are the same for every number of threads.
 
+mod encode;
 mod error;
 mod figure;
 mod folder;
 mod information;
 mod label_file;
-mod look;
 mod markdown;
 mod mask;
 mod measure;
@@ -37,18 +37,18 @@ pub use reliability::{
     reliability,
 };
 pub use scenes::Scenes;
-pub use source::{Check, Damaged, LabelMap, Marked, PixelBox, Query, Source};
+pub use source::{Check, DamagedImage, LabelMap, LabeledObject, PixelBox, Query, Source};
 
 /// Told how much of how much is done.
 pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
 /// What is checked, on what.
 pub struct Diagnose<'a> {
-    /// The model.
+    /// The engine with the model whose proxies are checked.
     pub engine: &'a Engine,
     /// Switches, image limits and prompt style; its pruning is not looked at.
     pub base: &'a SessionOptions,
-    /// The pictures.
+    /// The pictures with their annotations.
     pub source: &'a dyn Source,
     /// Draws pictures, halves, masks and heads.
     pub seed: u64,

@@ -32,10 +32,10 @@ pub enum ProbeKind {
 }
 
 impl ProbeKind {
-    /// Both.
+    /// Both kinds, in the order of reports.
     pub const ALL: [Self; 2] = [Self::Linear, Self::Mlp];
 
-    /// Its name.
+    /// The kind's name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Linear => "linear",
@@ -53,7 +53,7 @@ pub(super) struct Examples {
 
 /// A trained probe and how it did.
 #[derive(Debug, Clone)]
-pub(super) struct Trained {
+pub(super) struct TrainedProbe {
     pub(super) probe: Probe,
     /// The epoch that was kept, from 1.
     pub(super) epoch: usize,
@@ -139,18 +139,18 @@ impl Probe {
         training: &Examples,
         validation: &Examples,
         seed: u64,
-    ) -> Trained {
+    ) -> TrainedProbe {
         let mut rng = SplitMix64::keyed(&[SEED, kind as u64, seed]);
         let mut probe = Self::new(kind, categories, training, &mut rng);
         let inputs: Vec<Vec<f32>> =
-            training.features.iter().map(|x| probe.standardised(x)).collect();
+            training.features.iter().map(|x| probe.standardized(x)).collect();
         let moments = |layer: &Layer| {
             let zeros = vec![0.0; layer.values.len()];
             Moments { first: zeros.clone(), second: zeros }
         };
         let mut moments: Vec<Moments> = probe.layers.iter().map(moments).collect();
         let mut order: Vec<usize> = (0..inputs.len()).collect();
-        let (mut best, mut time) = (None::<Trained>, 0);
+        let (mut best, mut time) = (None::<TrainedProbe>, 0);
         for epoch in 1..=EPOCHS {
             for last in (1..order.len()).rev() {
                 order.swap(last, rng.below(last + 1));
@@ -167,10 +167,10 @@ impl Probe {
             let found = probe.accuracy(validation);
             // Of equals the first: the later ones have had more time to learn by heart.
             if best.as_ref().is_none_or(|best| found > best.accuracy[1]) {
-                best = Some(Trained { probe: probe.clone(), epoch, accuracy: [0.0, found] });
+                best = Some(TrainedProbe { probe: probe.clone(), epoch, accuracy: [0.0, found] });
             }
         }
-        let mut best = best.unwrap_or(Trained { probe, epoch: 0, accuracy: [0.0; 2] });
+        let mut best = best.unwrap_or(TrainedProbe { probe, epoch: 0, accuracy: [0.0; 2] });
         best.accuracy[0] = best.probe.accuracy(training);
         best
     }
@@ -198,7 +198,7 @@ impl Probe {
         Self { mean, scale, layers }
     }
 
-    fn standardised(&self, x: &[f32]) -> Vec<f32> {
+    fn standardized(&self, x: &[f32]) -> Vec<f32> {
         let factors = self.mean.iter().zip(&self.scale);
         x.iter().zip(factors).map(|(x, (mean, scale))| (x - mean) * scale).collect()
     }
@@ -248,7 +248,7 @@ impl Probe {
 
     /// The likeliest category; of equals the first.
     pub(super) fn predict(&self, x: &[f32]) -> usize {
-        let activations = self.activations(self.standardised(x));
+        let activations = self.activations(self.standardized(x));
         let scores = activations.last().map_or(&[][..], Vec::as_slice);
         let best = (0..scores.len()).rev().max_by(|&a, &b| scores[a].total_cmp(&scores[b]));
         best.unwrap_or(0)
@@ -285,7 +285,7 @@ mod tests {
         examples
     }
 
-    fn trained(kind: ProbeKind, of: fn(bool, bool) -> usize, categories: usize) -> Trained {
+    fn trained(kind: ProbeKind, of: fn(bool, bool) -> usize, categories: usize) -> TrainedProbe {
         Probe::train(kind, categories, &points(300, 1, of), &points(100, 2, of), 0)
     }
 
@@ -309,10 +309,10 @@ mod tests {
         for kind in ProbeKind::ALL {
             let mut probe = Probe::new(kind, 3, &examples, &mut SplitMix64::keyed(&[9]));
             let inputs: Vec<Vec<f32>> =
-                examples.features.iter().map(|x| probe.standardised(x)).collect();
+                examples.features.iter().map(|x| probe.standardized(x)).collect();
             let gradients = probe.gradients(&inputs, &examples.categories, &[0, 1, 2, 3, 4]);
             // The mean loss, and which hidden units are on.
-            let look = |probe: &Probe| -> (f64, Vec<bool>) {
+            let encoded = |probe: &Probe| -> (f64, Vec<bool>) {
                 let (mut loss, mut on) = (0.0, Vec::new());
                 for (x, &category) in inputs.iter().zip(&examples.categories) {
                     let mut all = probe.activations(x.clone());
@@ -327,7 +327,7 @@ mod tests {
                     let old = probe.layers[layer].values[at];
                     let mut moved = |by: f32| {
                         probe.layers[layer].values[at] = old + by;
-                        look(&probe)
+                        encoded(&probe)
                     };
                     let ((more, on), (less, off)) = (moved(STEP), moved(-STEP));
                     probe.layers[layer].values[at] = old;

@@ -15,7 +15,7 @@ pub enum LabelCount {
     /// Once: the label most of its pixels have (of equals the lowest), or nothing if that is void.
     #[default]
     Majority,
-    /// Each pixel.
+    /// Once for each of its pixels that is not void.
     Pixels,
 }
 
@@ -48,8 +48,8 @@ pub(super) fn labels_of(region: &Region, map: &LabelMap, count: LabelCount) -> V
         return Vec::new();
     }
     let mut seen: Vec<(Option<u16>, u32)> = Vec::new();
-    for y in centres(region.y0, region.y1) {
-        for x in centres(region.x0, region.x1) {
+    for y in centers(region.y0, region.y1) {
+        for x in centers(region.x0, region.x1) {
             let label = map.at(x, y);
             match seen.iter_mut().find(|(known, _)| *known == label) {
                 Some((_, times)) => *times += 1,
@@ -68,7 +68,7 @@ pub(super) fn labels_of(region: &Region, map: &LabelMap, count: LabelCount) -> V
 }
 
 /// The pixels along one axis whose centres lie in a range; if there are none, the one in its middle.
-fn centres(low: f32, high: f32) -> std::ops::Range<usize> {
+fn centers(low: f32, high: f32) -> std::ops::Range<usize> {
     let first = |edge: f32| (edge - 0.5).ceil().max(0.0) as usize;
     let (from, to) = (first(low), first(high));
     if from < to {

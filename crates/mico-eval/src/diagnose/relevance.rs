@@ -6,11 +6,11 @@ use mico_engine::{EncodedImage, Generation, ImageInput, Observe, Prompt, Request
 use mico_vision::layout::VisualLayout;
 use serde::Serialize;
 
+use super::encode::PictureError;
 use super::error::{DiagnoseError, Result};
-use super::look::Miss;
 use super::measure::Measure;
 use super::region::covered;
-use super::source::{Check, Damaged, Query, drawn};
+use super::source::{Check, DamagedImage, Query, drawn};
 use super::{Diagnose, Progress};
 use crate::stats::spearman;
 
@@ -20,7 +20,7 @@ const DECILES: usize = 10;
 /// What the check found.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Relevance {
-    /// The budget.
+    /// The budget T in visual tokens per image, averaged over the blocks.
     pub budget: usize,
     /// The block at which attention was observed, counted from 1; null if none was.
     pub block: Option<usize>,
@@ -39,7 +39,7 @@ pub struct Relevance {
     /// All tokens of these queries in ten bins by rank of their attention.
     pub deciles: Vec<Decile>,
     /// Pictures and queries left out.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedImage>,
 }
 
 /// Why queries have no correlation.
@@ -56,7 +56,7 @@ pub struct Undefined {
 /// Tokens of neighbouring ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Decile {
-    /// Tokens.
+    /// The number of tokens in this bin.
     pub tokens: usize,
     /// Their mean share of the attention that the tokens left by Stage 1 get.
     pub attention: f64,
@@ -65,7 +65,7 @@ pub struct Decile {
 }
 
 /// What one query gives.
-enum Found {
+enum QueryResult {
     NoOverlap,
     Constant,
     NotPruned,
@@ -79,12 +79,13 @@ enum Found {
 
 /// What one picture gives.
 struct Answers {
-    found: Vec<Found>,
+    found: Vec<QueryResult>,
     damaged: Vec<String>,
     picture: usize,
 }
 
-/// Runs the check.
+/// Correlates the attention that text tokens pay to visual tokens with the box that the text asks
+/// about.
 pub fn relevance(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Relevance> {
     let pictures = drawn(on.source, Check::Relevance, on.seed, on.limit);
     if pictures.is_empty() {
@@ -92,17 +93,17 @@ pub fn relevance(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Relevance
         let accepted = "at least 1".to_owned();
         return Err(DiagnoseError::TooFew { check: Check::Relevance, found, accepted });
     }
-    let gathered = on.gather(&pictures, progress, |picture| answers(on, picture))?;
-    let mut damaged = gathered.damaged;
-    for each in &gathered.found {
+    let results = on.gather(&pictures, progress, |picture| answers(on, picture))?;
+    let mut damaged = results.damaged;
+    for each in &results.found {
         let picture = on.source.title(each.picture);
         damaged.extend(
             each.damaged
                 .iter()
-                .map(|reason| Damaged { picture: picture.clone(), reason: reason.clone() }),
+                .map(|reason| DamagedImage { picture: picture.clone(), reason: reason.clone() }),
         );
     }
-    if gathered.found.iter().all(|each| each.found.is_empty()) {
+    if results.found.iter().all(|each| each.found.is_empty()) {
         let first = damaged
             .first()
             .map_or(String::new(), |first| format!(" ({}: {})", first.picture, first.reason));
@@ -112,21 +113,21 @@ pub fn relevance(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Relevance
             accepted: "at least 1".to_owned(),
         });
     }
-    Ok(Relevance { damaged, ..summary(on.budget, &gathered.found) })
+    Ok(Relevance { damaged, ..summary(on.budget, &results.found) })
 }
 
 /// Every query about one picture.
-fn answers(on: &Diagnose<'_>, picture: usize) -> std::result::Result<Answers, Miss> {
+fn answers(on: &Diagnose<'_>, picture: usize) -> std::result::Result<Answers, PictureError> {
     let image = on.source.image(picture)?;
     let size = image.size();
-    let look = on.look(image)?;
+    let encoded = on.encode(image)?;
     let mut answers = Answers { found: Vec::new(), damaged: Vec::new(), picture };
     for query in on.source.queries(picture) {
         let Some(place) = query.place.clipped(size) else {
             answers.damaged.push(format!("{} lies outside the picture", query.place));
             continue;
         };
-        answers.found.push(answer(on, &look.0, &Query { place, ..query })?);
+        answers.found.push(answer(on, &encoded.0, &Query { place, ..query })?);
     }
     Ok(answers)
 }
@@ -135,7 +136,7 @@ fn answer(
     on: &Diagnose<'_>,
     encoded: &EncodedImage,
     query: &Query,
-) -> std::result::Result<Found, Miss> {
+) -> std::result::Result<QueryResult, PictureError> {
     let image = ImageInput::Features(encoded.clone());
     // What the model would say is of no interest here.
     let request = Request::new(vec![image], Prompt::question(&query.text, 1))
@@ -146,12 +147,12 @@ fn answer(
     let survivors = outcome.images.first().and_then(|image| outcome.stage1_of(image));
     let attention = outcome.tensors.as_ref().and_then(|dump| dump.get("stage2.relevance"));
     let (Some(survivors), Some(attention)) = (survivors, attention) else {
-        return Ok(Found::NotPruned);
+        return Ok(QueryResult::NotPruned);
     };
     let attention: Vec<f32> = attention.to_vec1().map_err(|error| error.to_string())?;
     if attention.len() != survivors.len() {
         let found = format!("{} numbers for {} tokens", attention.len(), survivors.len());
-        return Err(Miss::Damaged(format!("relevance has {found}")));
+        return Err(PictureError::Damaged(format!("relevance has {found}")));
     }
     let block = outcome.model.refine_layer;
     Ok(compare(encoded.layout(), &survivors, &attention, query, block))
@@ -164,20 +165,20 @@ fn compare(
     attention: &[f32],
     query: &Query,
     block: usize,
-) -> Found {
+) -> QueryResult {
     let overlap: Vec<f64> =
         survivors.iter().map(|&token| covered(&layout.region(token), &query.place)).collect();
     let attention: Vec<f64> = attention.iter().map(|&value| f64::from(value)).collect();
     let (box_total, mass): (f64, f64) = (overlap.iter().sum(), attention.iter().sum());
     if box_total <= 0.0 {
-        return Found::NoOverlap;
+        return QueryResult::NoOverlap;
     }
     match spearman(&attention, &overlap) {
         Some(rho) if mass > 0.0 => {
             let shares = attention.iter().zip(&overlap).map(|(a, o)| (a / mass, o / box_total));
-            Found::Defined { rho, shares: shares.collect(), block }
+            QueryResult::Defined { rho, shares: shares.collect(), block }
         }
-        _ => Found::Constant,
+        _ => QueryResult::Constant,
     }
 }
 
@@ -189,10 +190,10 @@ fn summary(budget: usize, pictures: &[Answers]) -> Relevance {
         let mut own = (0.0, 0.0);
         for found in &answers.found {
             match found {
-                Found::NoOverlap => undefined.no_overlap += 1,
-                Found::Constant => undefined.constant += 1,
-                Found::NotPruned => undefined.not_pruned += 1,
-                Found::Defined { rho, shares: tokens, block } => {
+                QueryResult::NoOverlap => undefined.no_overlap += 1,
+                QueryResult::Constant => undefined.constant += 1,
+                QueryResult::NotPruned => undefined.not_pruned += 1,
+                QueryResult::Defined { rho, shares: tokens, block } => {
                     own = (own.0 + rho, own.1 + 1.0);
                     above += usize::from(*rho > 0.0);
                     queries += 1;
@@ -262,7 +263,7 @@ mod tests {
             query,
             1,
         ) {
-            Found::Defined { rho, shares, .. } => Some((rho, shares)),
+            QueryResult::Defined { rho, shares, .. } => Some((rho, shares)),
             _ => None,
         };
         let (rho, shares) = found([0.1, 0.2, 0.3, 0.4], &query(4.0, 1.5)).unwrap();
@@ -274,21 +275,21 @@ mod tests {
         let kind = |attention: [f32; 4], query: &Query| {
             compare(&layout(), &survivors, &attention, query, 1)
         };
-        assert!(matches!(kind([0.1, 0.2, 0.3, 0.4], &query(1.0, 1.0)), Found::NoOverlap));
-        assert!(matches!(kind([0.1; 4], &query(4.0, 1.0)), Found::Constant));
-        assert!(matches!(kind([0.1, 0.2, 0.3, 0.4], &query(0.0, 6.0)), Found::Constant));
+        assert!(matches!(kind([0.1, 0.2, 0.3, 0.4], &query(1.0, 1.0)), QueryResult::NoOverlap));
+        assert!(matches!(kind([0.1; 4], &query(4.0, 1.0)), QueryResult::Constant));
+        assert!(matches!(kind([0.1, 0.2, 0.3, 0.4], &query(0.0, 6.0)), QueryResult::Constant));
     }
 
     #[test]
     fn queries_are_counted_and_averaged() {
         let defined =
-            |rho: f64| Found::Defined { rho, shares: vec![(0.5, 1.0), (0.5, 0.0)], block: 3 };
-        let of = |found: Vec<Found>| Answers { found, damaged: Vec::new(), picture: 0 };
+            |rho: f64| QueryResult::Defined { rho, shares: vec![(0.5, 1.0), (0.5, 0.0)], block: 3 };
+        let of = |found: Vec<QueryResult>| Answers { found, damaged: Vec::new(), picture: 0 };
         let found = summary(
             8,
             &[
                 of(vec![defined(0.5), defined(-0.1)]),
-                of(vec![Found::NoOverlap, Found::Constant, Found::NotPruned]),
+                of(vec![QueryResult::NoOverlap, QueryResult::Constant, QueryResult::NotPruned]),
                 of(vec![defined(0.2)]),
             ],
         );

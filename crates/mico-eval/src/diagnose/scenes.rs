@@ -4,7 +4,7 @@ use mico_scenes::{Kind, LABELS, Object, SIDE, Scene, Split, ask, scene};
 use mico_util::SplitMix64;
 use mico_vision::{RgbImage, Size};
 
-use super::source::{Check, LabelMap, Marked, PixelBox, Query, Source};
+use super::source::{Check, LabelMap, LabeledObject, PixelBox, Query, Source};
 
 /// Questions about one picture, as many as the paper has on average.
 const QUERIES: usize = 2;
@@ -63,9 +63,10 @@ impl Source for Scenes {
         LabelMap::new(Size::square(SIDE as u32), values, None, LABELS)
     }
 
-    fn objects(&self, picture: usize) -> Vec<Marked> {
-        let marked =
-            |object: &Object| Some(Marked { place: place(object)?, category: object.name() });
+    fn objects(&self, picture: usize) -> Vec<LabeledObject> {
+        let marked = |object: &Object| {
+            Some(LabeledObject { place: place(object)?, category: object.name() })
+        };
         self.scene(picture).objects.iter().filter_map(marked).collect()
     }
 

@@ -20,10 +20,10 @@ pub enum Check {
 }
 
 impl Check {
-    /// Every check.
+    /// All checks, in the order in which they run.
     pub const ALL: [Self; 3] = [Self::Information, Self::Reliability, Self::Relevance];
 
-    /// Its name.
+    /// The name that the command line and reports use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Information => "information",
@@ -67,7 +67,7 @@ impl LabelMap {
         Ok(Self { size, values, void })
     }
 
-    /// Width and height.
+    /// Width and height of the label map in pixels.
     pub fn size(&self) -> Size {
         self.size
     }
@@ -84,13 +84,13 @@ impl LabelMap {
 /// A box in pixels; its right and bottom borders are exclusive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PixelBox {
-    /// Left border.
+    /// The left edge in pixels.
     pub x0: f64,
-    /// Top border.
+    /// The top edge in pixels.
     pub y0: f64,
-    /// Right border.
+    /// The right edge in pixels.
     pub x1: f64,
-    /// Bottom border.
+    /// The bottom edge in pixels.
     pub y1: f64,
 }
 
@@ -120,10 +120,10 @@ impl std::fmt::Display for PixelBox {
 
 /// An object and what it is.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Marked {
-    /// Where it is.
+pub struct LabeledObject {
+    /// The object's bounding box.
     pub place: PixelBox,
-    /// What it is.
+    /// The name of the object's class, which probes learn to tell.
     pub category: String,
 }
 
@@ -148,17 +148,17 @@ pub trait Source: Sync {
     /// The pictures a check can use.
     fn pictures(&self, check: Check) -> Vec<usize>;
 
-    /// A picture's name.
+    /// The picture's name in messages: a file name, or a scene's number.
     fn title(&self, picture: usize) -> String;
 
-    /// A picture.
+    /// The pixels of a picture.
     fn image(&self, picture: usize) -> Result<RgbImage, String>;
 
-    /// Its labels.
+    /// The semantic labels of a picture's pixels.
     fn labels(&self, picture: usize) -> Result<LabelMap, String>;
 
-    /// Its objects.
-    fn objects(&self, picture: usize) -> Vec<Marked>;
+    /// The annotated objects of a picture.
+    fn objects(&self, picture: usize) -> Vec<LabeledObject>;
 
     /// The questions about it.
     fn queries(&self, picture: usize) -> Vec<Query>;
@@ -166,8 +166,8 @@ pub trait Source: Sync {
 
 /// Something a check had to leave out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Damaged {
-    /// The picture.
+pub struct DamagedImage {
+    /// The picture's title as its source gives it.
     pub picture: String,
     /// What is wrong with it.
     pub reason: String,

@@ -7,14 +7,14 @@ use crate::condition::Condition;
 use crate::error::Result;
 use crate::sweep::Sweep;
 
-/// What is compared.
+/// Where the conditions of an evaluation come from.
 #[derive(Debug, Clone)]
 pub enum Conditions {
-    /// These.
-    These(Vec<Condition>),
+    /// Conditions that the caller lists; duplicates count once.
+    Explicit(Vec<Condition>),
     /// Those of a sweep, which also says what to ask where the caller does not.
     Sweep {
-        /// The sweep.
+        /// The sweep whose entries are expanded once the model's blocks are known.
         sweep: Sweep,
         /// Whether the untouched model is asked about plain grey, too, whatever the sweep says.
         blank: bool,
@@ -25,7 +25,7 @@ impl Conditions {
     /// What the tables are headed with.
     pub(super) fn title(&self) -> &str {
         match self {
-            Self::These(_) => "",
+            Self::Explicit(_) => "",
             Self::Sweep { sweep, .. } => &sweep.title,
         }
     }
@@ -51,7 +51,7 @@ impl Conditions {
 
     fn all(&self, blocks: &[usize], base: &Setting) -> Result<Vec<Condition>> {
         match self {
-            Self::These(conditions) => Ok(distinct(conditions)),
+            Self::Explicit(conditions) => Ok(distinct(conditions)),
             Self::Sweep { sweep, blank } => {
                 let mut conditions = sweep.conditions(blocks, base)?;
                 if *blank && !sweep.blank {
@@ -63,7 +63,7 @@ impl Conditions {
     }
 }
 
-/// Each condition once.
+/// The conditions in their order, without those whose key came before.
 fn distinct(all: &[Condition]) -> Vec<Condition> {
     let mut conditions: Vec<Condition> = Vec::new();
     for condition in all {

@@ -1,7 +1,7 @@
 //! A whole evaluation: from what to ask to scored result files.
 
 mod conditions;
-mod evaluated;
+mod result;
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use mico_engine::{Engine, Setting};
 use mico_video::VideoOptions;
 
 pub use conditions::Conditions;
-pub use evaluated::{Document, Evaluated};
+pub use result::{Document, EvaluationResult};
 
 use crate::error::{Error, Result};
 use crate::fingerprint::ModelIdentity;
 use crate::journal::Journal;
 use crate::manifest::Manifest;
-use crate::run::{Album, Finished, Progress, Run, run};
+use crate::run::{OverlayStore, Progress, Run, RunOutcome, run};
 use crate::shard::Shard;
 use crate::source::Source;
 use crate::tasks::Tasks;
@@ -24,11 +24,11 @@ use crate::tasks::Tasks;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct EvaluationOptions {
-    /// What to ask.
+    /// The items to ask, and the rules that score them.
     pub tasks: Tasks,
     /// Switches, image limits and prompt style of the whole evaluation.
     pub base: Setting,
-    /// What is compared.
+    /// The conditions that are compared on those items.
     pub conditions: Conditions,
     /// Which part of the items.
     pub shard: Shard,
@@ -73,20 +73,20 @@ pub struct Evaluation {
 }
 
 /// What of an evaluation depends on the model.
-struct Ready<'a> {
+struct ModelSetup<'a> {
     base: Setting,
     sources: Vec<&'a dyn Source>,
     model: String,
-    album: Option<Album>,
+    overlays: Option<OverlayStore>,
 }
 
 impl Evaluation {
     /// Checks what can be checked without a model and opens the records.
     pub fn open(mut options: EvaluationOptions) -> Result<Self> {
         if let Conditions::Sweep { sweep, .. } = &options.conditions {
-            options.tasks.adopt(sweep)?;
+            options.tasks.apply_sweep(sweep)?;
         }
-        if options.tasks.subject.is_none() {
+        if options.tasks.selection.is_none() {
             let accepted = "--suite tiny, --tasks NAMES --data DIR, or --sweep";
             return Err(Error::invalid(format!("nothing to ask, accepted: {accepted}")));
         }
@@ -104,7 +104,7 @@ impl Evaluation {
         engine: &Engine,
         identity: &ModelIdentity,
         progress: &Progress<'_>,
-    ) -> Result<Evaluated> {
+    ) -> Result<EvaluationResult> {
         engine.install(|| self.measure(engine, identity, progress))
     }
 
@@ -113,20 +113,21 @@ impl Evaluation {
         engine: &Engine,
         identity: &ModelIdentity,
         progress: &Progress<'_>,
-    ) -> Result<Evaluated> {
+    ) -> Result<EvaluationResult> {
         let options = &self.options;
-        let base = options.tasks.ask_under(engine, &options.base);
+        let base = options.tasks.base_setting(engine, &options.base);
         let conditions = options.conditions.over(engine, &base)?;
         let sources = options.tasks.open(engine)?;
-        let album = options.out.as_ref().filter(|_| options.pictures > 0);
-        let album = album.map(|folder| Album::open(folder, options.pictures)).transpose()?;
-        let ready = Ready {
+        let overlays = options.out.as_ref().filter(|_| options.pictures > 0);
+        let overlays =
+            overlays.map(|folder| OverlayStore::open(folder, options.pictures)).transpose()?;
+        let builtin = ModelSetup {
             sources: sources.iter().map(AsRef::as_ref).collect(),
             model: format!("{} {} {base}", identity.fingerprint, identity.loaded),
             base,
-            album,
+            overlays,
         };
-        let mut asked = self.run_of(engine, &ready);
+        let mut asked = self.run_of(engine, &builtin);
         asked.settings = &conditions;
         let mut manifest = self.manifest(&asked, identity)?;
         self.save(&manifest)?;
@@ -134,27 +135,27 @@ impl Evaluation {
         let finished = run(&asked, &self.journal, progress)?;
         take(&mut manifest, finished)?;
         self.save(&manifest)?;
-        Evaluated::new(manifest, self.journal)
+        EvaluationResult::new(manifest, self.journal)
     }
 
     /// The run, without conditions yet.
-    fn run_of<'a>(&self, engine: &'a Engine, ready: &'a Ready<'_>) -> Run<'a> {
+    fn run_of<'a>(&self, engine: &'a Engine, builtin: &'a ModelSetup<'_>) -> Run<'a> {
         Run {
             engine,
-            model: &ready.model,
-            sources: &ready.sources,
-            base: &ready.base,
+            model: &builtin.model,
+            sources: &builtin.sources,
+            base: &builtin.base,
             settings: &[],
             shard: self.options.shard,
             video: self.options.video,
             jobs: self.options.jobs,
-            album: ready.album.as_ref(),
+            overlays: builtin.overlays.as_ref(),
         }
     }
 
     /// What will be asked: conditions that the engine refuses are left out.
     fn manifest(&self, run: &Run<'_>, identity: &ModelIdentity) -> Result<Manifest> {
-        let (settings, refused) = run.sift()?;
+        let (settings, refused) = run.partition_supported()?;
         let pruned = settings.iter().any(|condition| condition.tokens().is_some());
         if let (Some(first), false) = (refused.first(), pruned) {
             return Err(Error::Refused { reason: first.reason.clone() });
@@ -182,7 +183,7 @@ impl Evaluation {
 }
 
 /// Takes in what a run met; an error if a source had nothing to ask.
-fn take(manifest: &mut Manifest, finished: Finished) -> Result<()> {
+fn take(manifest: &mut Manifest, finished: RunOutcome) -> Result<()> {
     manifest.damaged = finished.damaged;
     let met = finished.dropped.into_iter().zip(finished.items);
     for (asked, met) in manifest.asked.iter_mut().zip(met) {

@@ -2,7 +2,7 @@
 
 use mico_chart::{Axis, Chart, Drawing, Point, Reference, ReferenceShape, Series};
 
-use super::Told;
+use super::RunReport;
 use super::text::escape;
 use crate::summary::{Estimate, Row};
 
@@ -15,7 +15,7 @@ pub(super) enum Measure {
 
 impl Measure {
     /// Acc if there is one, and every track.
-    pub(super) fn all(run: &Told<'_>) -> (Option<Self>, Vec<Self>) {
+    pub(super) fn all(run: &RunReport<'_>) -> (Option<Self>, Vec<Self>) {
         let acc = run.summary.rows.iter().any(|row| row.acc.is_some()).then_some(Self::Acc);
         (acc, (0..run.summary.rules.len()).map(Self::Track).collect())
     }
@@ -27,7 +27,7 @@ impl Measure {
         }
     }
 
-    pub(super) fn name(self, run: &Told<'_>) -> String {
+    pub(super) fn name(self, run: &RunReport<'_>) -> String {
         match self {
             Self::Acc => "Acc".to_owned(),
             Self::Track(at) => {
@@ -49,7 +49,7 @@ pub(super) struct Curves<'a> {
 }
 
 impl Curves<'_> {
-    fn chart(&self, run: &Told<'_>, measure: Measure) -> Chart {
+    fn chart(&self, run: &RunReport<'_>, measure: Measure) -> Chart {
         let curve = |(name, rows): &(String, Vec<(usize, &Row)>)| {
             let point = |(at, row): &(usize, &Row)| Some(Point::new(*at as f64, measure.of(row)?));
             Series::curve(name.as_str(), rows.iter().filter_map(point))
@@ -66,7 +66,7 @@ impl Curves<'_> {
             .references(self.levels.iter().filter_map(level))
     }
 
-    fn figure(&self, run: &Told<'_>, measure: Measure) -> String {
+    fn figure(&self, run: &RunReport<'_>, measure: Measure) -> String {
         let chart = self.chart(run, measure);
         let name = measure.name(run);
         let spread = if chart.has_intervals() { ", with 95 % intervals" } else { "" };
@@ -76,7 +76,7 @@ impl Curves<'_> {
     }
 
     /// A chart of Acc, and one of each track folded under it.
-    pub(super) fn html(&self, run: &Told<'_>) -> String {
+    pub(super) fn html(&self, run: &RunReport<'_>) -> String {
         let (acc, tracks) = Measure::all(run);
         let all = |measures: &[Measure]| -> String {
             measures.iter().map(|measure| self.figure(run, *measure)).collect()
@@ -93,7 +93,7 @@ impl Curves<'_> {
 }
 
 /// The rows that every curve is compared with: the unpruned model, and what it says without a picture.
-pub(super) fn references<'a>(run: &'a Told<'_>) -> Vec<(String, &'a Row, Option<usize>)> {
+pub(super) fn references<'a>(run: &'a RunReport<'_>) -> Vec<(String, &'a Row, Option<usize>)> {
     let rows = run.rows().into_iter().filter(|(setting, _)| setting.pruning().is_none());
     rows.map(|(_, row)| (row.setting.clone(), row, None)).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Told;
+use super::RunReport;
 use super::text::escape;
 use crate::summary::{Comparison, Estimate, verdict};
 
@@ -18,7 +18,7 @@ struct Line<'a> {
 }
 
 /// Every pair of settings with the same budget: in Acc, and in each track under it.
-pub(super) fn pairs(run: &Told<'_>) -> String {
+pub(super) fn pairs(run: &RunReport<'_>) -> String {
     let pairs = &run.summary.comparisons;
     if pairs.is_empty() {
         return String::new();

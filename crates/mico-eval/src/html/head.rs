@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::Told;
+use super::RunReport;
 use super::text::{command, counted, escape};
 use crate::manifest::Manifest;
 use crate::summary::Row;
@@ -26,7 +26,7 @@ pub(super) fn title(manifest: &Manifest) -> String {
 }
 
 /// The facts, and notices where there is something to notice.
-pub(super) fn facts(run: &Told<'_>) -> String {
+pub(super) fn facts(run: &RunReport<'_>) -> String {
     let (manifest, summary) = (run.manifest, &run.summary);
     let items = counted(summary.items, "item", "items");
     let pictures = counted(summary.pictures, "picture", "pictures");
@@ -78,7 +78,7 @@ fn budget(tokens: Option<usize>) -> String {
 }
 
 /// Budgets whose settings do not spend alike: their values cannot be compared as equals.
-fn uneven(run: &Told<'_>) -> Vec<String> {
+fn uneven(run: &RunReport<'_>) -> Vec<String> {
     let rows = &run.summary.rows;
     let budgets: BTreeSet<usize> = rows.iter().filter_map(|row| row.tokens).collect();
     let mut found = Vec::new();
@@ -101,7 +101,7 @@ fn uneven(run: &Told<'_>) -> Vec<String> {
     found
 }
 
-fn notices(run: &Told<'_>) -> Vec<String> {
+fn notices(run: &RunReport<'_>) -> Vec<String> {
     let (manifest, summary) = (run.manifest, &run.summary);
     let mut notices = Vec::new();
     if !manifest.finished {

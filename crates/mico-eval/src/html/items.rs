@@ -5,27 +5,27 @@ use std::fmt::Write as _;
 
 use super::gold::gold;
 use super::text::{anchor, counted, cut, data_uri, escape};
-use super::{Picture, Told};
+use super::{PictureLookup, RunReport};
 use crate::condition::Condition;
-use crate::summary::{Column, Judged};
+use crate::summary::{Column, GradedAnswer};
 
 /// The most bytes of picture files in a chapter; what browsers still open without waiting.
 const MAX_BYTES: usize = 32 << 20;
 
 /// The items that are shown, by track and place in it.
-pub(super) struct Chosen<'a> {
-    columns: Vec<(&'a Column, BTreeMap<usize, Page>)>,
+pub(super) struct SelectedItems<'a> {
+    columns: Vec<(&'a Column, BTreeMap<usize, ItemPage>)>,
     /// Items with pictures that found no room.
     bare: usize,
 }
 
 /// An item that is shown: its pictures by setting.
 #[derive(Default)]
-struct Page {
+struct ItemPage {
     pictures: BTreeMap<usize, Vec<u8>>,
 }
 
-impl Chosen<'_> {
+impl SelectedItems<'_> {
     pub(super) fn items(&self) -> usize {
         self.columns.iter().map(|(_, pages)| pages.len()).sum()
     }
@@ -38,27 +38,31 @@ impl Chosen<'_> {
 
 /// Items with pictures, then such on which settings disagree, then such that some setting got wrong; of
 /// each kind the first of every track, then the second of every track, until there are `most`.
-pub(super) fn choose<'a>(run: &'a Told<'_>, picture: &Picture<'_>, most: usize) -> Chosen<'a> {
-    let mut chosen = Chosen {
+pub(super) fn select<'a>(
+    run: &'a RunReport<'_>,
+    picture: &PictureLookup<'_>,
+    most: usize,
+) -> SelectedItems<'a> {
+    let mut selected = SelectedItems {
         columns: run.columns.iter().map(|column| (column, BTreeMap::new())).collect(),
         bare: 0,
     };
     let longest = run.columns.iter().map(|column| column.items.len()).max().unwrap_or(0);
     let (mut taken, mut bytes) = (0, 0);
-    for kind in [Kind::Seen, Kind::Apart, Kind::Missed] {
+    for kind in [Reason::HasPicture, Reason::Disagreement, Reason::Wrong] {
         for at in 0..longest {
-            for (column, pages) in &mut chosen.columns {
+            for (column, pages) in &mut selected.columns {
                 if at >= column.items.len() || taken >= most || pages.contains_key(&at) {
                     continue;
                 }
-                let mut page = Page::default();
+                let mut page = ItemPage::default();
                 let takes = match kind {
-                    Kind::Seen => {
+                    Reason::HasPicture => {
                         page.pictures = pictures(column, at, picture);
                         !page.pictures.is_empty()
                     }
-                    Kind::Apart => is_apart(run, column, at),
-                    Kind::Missed => is_missed(run, column, at),
+                    Reason::Disagreement => settings_disagree(run, column, at),
+                    Reason::Wrong => some_setting_is_wrong(run, column, at),
                 };
                 if !takes {
                     continue;
@@ -66,7 +70,7 @@ pub(super) fn choose<'a>(run: &'a Told<'_>, picture: &Picture<'_>, most: usize) 
                 let size: usize = page.pictures.values().map(Vec::len).sum();
                 if bytes + size > MAX_BYTES {
                     page.pictures.clear();
-                    chosen.bare += 1;
+                    selected.bare += 1;
                 } else {
                     bytes += size;
                 }
@@ -75,55 +79,55 @@ pub(super) fn choose<'a>(run: &'a Told<'_>, picture: &Picture<'_>, most: usize) 
             }
         }
     }
-    chosen
+    selected
 }
 
 /// Why an item is shown.
 #[derive(Clone, Copy)]
-enum Kind {
-    Seen,
-    Apart,
-    Missed,
+enum Reason {
+    HasPicture,
+    Disagreement,
+    Wrong,
 }
 
-fn pictures(column: &Column, at: usize, picture: &Picture<'_>) -> BTreeMap<usize, Vec<u8>> {
+fn pictures(column: &Column, at: usize, picture: &PictureLookup<'_>) -> BTreeMap<usize, Vec<u8>> {
     let answers = column.answers.iter().enumerate();
     let found = answers.filter_map(|(setting, answers)| {
-        let judged = answers.get(at)?.as_ref()?;
-        Some((setting, picture(&judged.record.key)?))
+        let graded = answers.get(at)?.as_ref()?;
+        Some((setting, picture(&graded.record.key)?))
     });
     found.collect()
 }
 
 /// The answers of settings that saw the picture.
-fn seeing<'a>(
-    run: &'a Told<'_>,
+fn answers_with_picture<'a>(
+    run: &'a RunReport<'_>,
     column: &'a Column,
     at: usize,
-) -> impl Iterator<Item = &'a Judged> {
+) -> impl Iterator<Item = &'a GradedAnswer> {
     let settings = run.manifest.settings.iter().zip(&column.answers);
     settings
         .filter(|(setting, _)| !setting.blank)
         .filter_map(move |(_, answers)| answers.get(at)?.as_ref())
 }
 
-fn is_apart(run: &Told<'_>, column: &Column, at: usize) -> bool {
-    let mut scores = seeing(run, column, at).map(|judged| judged.grade.score);
+fn settings_disagree(run: &RunReport<'_>, column: &Column, at: usize) -> bool {
+    let mut scores = answers_with_picture(run, column, at).map(|graded| graded.grade.score);
     let first = scores.next();
     scores.any(|score| Some(score) != first)
 }
 
-fn is_missed(run: &Told<'_>, column: &Column, at: usize) -> bool {
-    seeing(run, column, at).any(|judged| !judged.is_right())
+fn some_setting_is_wrong(run: &RunReport<'_>, column: &Column, at: usize) -> bool {
+    answers_with_picture(run, column, at).any(|graded| !graded.is_right())
 }
 
 /// The pages of the chosen items, with an index.
-pub(super) fn pages(run: &Told<'_>, chosen: &Chosen<'_>) -> String {
-    let shown = chosen.items();
+pub(super) fn pages(run: &RunReport<'_>, selected: &SelectedItems<'_>) -> String {
+    let shown = selected.items();
     if shown == 0 {
         return String::new();
     }
-    let (items, pictures) = (run.summary.items, chosen.pictures());
+    let (items, pictures) = (run.summary.items, selected.pictures());
     let mut html = format!(
         "<p>{shown} of {}: those with pictures first, then such on which settings disagree, then such that \
          some setting got wrong. {} In a picture, what was dropped is dark, what Stage 2 dropped is blue, \
@@ -131,8 +135,8 @@ pub(super) fn pages(run: &Told<'_>, chosen: &Chosen<'_>) -> String {
         counted(items, "item", "items"),
         counted(pictures, "picture.", "pictures.")
     );
-    if chosen.bare > 0 {
-        let bare = counted(chosen.bare, "item are", "items are");
+    if selected.bare > 0 {
+        let bare = counted(selected.bare, "item are", "items are");
         let _ = writeln!(html, "<p>Pictures of {bare} left out to keep this file small.</p>");
     }
     html.push_str("<fieldset><legend>Show</legend>\n");
@@ -151,7 +155,7 @@ pub(super) fn pages(run: &Told<'_>, chosen: &Chosen<'_>) -> String {
         );
     }
     html.push_str("</fieldset>\n");
-    for (number, (column, pages)) in chosen.columns.iter().enumerate() {
+    for (number, (column, pages)) in selected.columns.iter().enumerate() {
         if pages.is_empty() {
             continue;
         }
@@ -175,23 +179,28 @@ pub(super) fn pages(run: &Told<'_>, chosen: &Chosen<'_>) -> String {
     html
 }
 
-fn tally(run: &Told<'_>, column: &Column, at: usize) -> String {
-    let (right, all) = seeing(run, column, at)
-        .fold((0, 0), |(right, all), judged| (right + usize::from(judged.is_right()), all + 1));
+fn tally(run: &RunReport<'_>, column: &Column, at: usize) -> String {
+    let (right, all) = answers_with_picture(run, column, at)
+        .fold((0, 0), |(right, all), graded| (right + usize::from(graded.is_right()), all + 1));
     format!("{right} of {all} right")
 }
 
-fn section(run: &Told<'_>, column: &Column, (at, page): (usize, &Page), place: &str) -> String {
+fn section(
+    run: &RunReport<'_>,
+    column: &Column,
+    (at, page): (usize, &ItemPage),
+    place: &str,
+) -> String {
     let item = &column.items[at];
     let mut classes = String::from("item");
     for (name, holds) in [
         (" seen", !page.pictures.is_empty()),
-        (" apart", is_apart(run, column, at)),
-        (" missed", is_missed(run, column, at)),
+        (" apart", settings_disagree(run, column, at)),
+        (" missed", some_setting_is_wrong(run, column, at)),
     ] {
         classes.push_str(if holds { name } else { "" });
     }
-    let answers: Vec<(usize, &Condition, &Judged)> = run
+    let answers: Vec<(usize, &Condition, &GradedAnswer)> = run
         .manifest
         .settings
         .iter()
@@ -207,7 +216,7 @@ fn section(run: &Told<'_>, column: &Column, (at, page): (usize, &Page), place: &
     );
     // Settings do not change what is asked; should a source do so, every form is shown.
     let prompts: BTreeSet<&str> =
-        answers.iter().map(|(_, _, judged)| judged.record.prompt.as_str()).collect();
+        answers.iter().map(|(_, _, graded)| graded.record.prompt.as_str()).collect();
     for prompt in prompts {
         let _ = writeln!(
             html,
@@ -231,19 +240,19 @@ fn section(run: &Told<'_>, column: &Column, (at, page): (usize, &Page), place: &
          <th scope=\"col\" class=\"number\">average</th><th scope=\"col\" class=\"number\">seconds</th>\
          </tr></thead>\n<tbody>\n",
     );
-    answers.iter().for_each(|(_, setting, judged)| html.push_str(&answer(setting, judged)));
+    answers.iter().for_each(|(_, setting, graded)| html.push_str(&answer(setting, graded)));
     html.push_str("</tbody></table></div>\n</section>\n");
     html
 }
 
-fn figures(answers: &[(usize, &Condition, &Judged)], page: &Page, item: &str) -> String {
+fn figures(answers: &[(usize, &Condition, &GradedAnswer)], page: &ItemPage, item: &str) -> String {
     if page.pictures.is_empty() {
         return String::new();
     }
     let mut html = String::from("<div class=\"pictures\">\n");
-    for (number, setting, judged) in answers {
+    for (number, setting, graded) in answers {
         let Some(jpeg) = page.pictures.get(number) else { continue };
-        let (name, kept) = (named(setting), counts(judged));
+        let (name, kept) = (named(setting), counts(graded));
         let what = match setting {
             _ if setting.pruning().is_some() => format!("Item {item}, with what {name} kept"),
             _ => format!("Item {item}"),
@@ -255,7 +264,7 @@ fn figures(answers: &[(usize, &Condition, &Judged)], page: &Page, item: &str) ->
             data_uri(jpeg),
             escape(&what),
             escape(&name),
-            score(judged)
+            score(graded)
         );
     }
     html.push_str("</div>\n");
@@ -270,30 +279,30 @@ fn named(setting: &Condition) -> String {
 }
 
 /// `576 → 128 → 46`, as far as the counts differ.
-fn counts(judged: &Judged) -> String {
-    let mut counts = judged.record.visual.to_vec();
+fn counts(graded: &GradedAnswer) -> String {
+    let mut counts = graded.record.visual.to_vec();
     counts.dedup();
     counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(" → ")
 }
 
 /// The score in words where it is all or nothing.
-fn score(judged: &Judged) -> String {
-    match judged.grade.score {
+fn score(graded: &GradedAnswer) -> String {
+    match graded.grade.score {
         1.0 => "<span class=\"right\">right</span>".to_owned(),
         0.0 => "<span class=\"wrong\">wrong</span>".to_owned(),
         score => format!("{score:.2}"),
     }
 }
 
-fn answer(setting: &Condition, judged: &Judged) -> String {
-    let record = &judged.record;
+fn answer(setting: &Condition, graded: &GradedAnswer) -> String {
+    let record = &graded.record;
     let said = match &record.failure {
         Some(failure) => format!("<em>not asked: {}</em>", cut(failure)),
         None if record.answer.trim().is_empty() => "<em>nothing</em>".to_owned(),
         None => cut(&record.answer),
     };
-    let cut_off = if judged.is_cut() { " <em>(cut at the longest answer)</em>" } else { "" };
-    let read = match &judged.grade.reading {
+    let cut_off = if graded.is_cut() { " <em>(cut at the longest answer)</em>" } else { "" };
+    let read = match &graded.grade.reading {
         Some(reading) if reading == record.answer.trim() => {
             "<span class=\"muted\">the same</span>".into()
         }
@@ -309,8 +318,8 @@ fn answer(setting: &Condition, judged: &Judged) -> String {
          <td class=\"number\" title=\"pruning {:.3}, prefill {:.3}, decode {:.3}\">{total:.3}</td></tr>\n",
         escape(&setting.label),
         setting.tokens().map_or_else(String::new, |tokens| tokens.to_string()),
-        score(judged),
-        counts(judged),
+        score(graded),
+        counts(graded),
         record.layer_average,
         spent.pruning,
         spent.prefill,

@@ -7,7 +7,7 @@ use mico_engine::Setting;
 use mico_engine::pruner::PruningSpec;
 use mico_select::schedule::Budget;
 
-use super::Told;
+use super::RunReport;
 use super::charts::{Curves, references};
 use crate::condition::{Condition, own_words, pool};
 use crate::summary::Row;
@@ -16,7 +16,7 @@ use crate::summary::Row;
 const STAGE1: &str = "-s1";
 
 /// Values over the budget, a curve for each method.
-pub(super) fn budgets(run: &Told<'_>) -> String {
+pub(super) fn budgets(run: &RunReport<'_>) -> String {
     let mut lines: Vec<(String, Vec<(usize, &Row)>)> = Vec::new();
     for (setting, row) in run.rows() {
         let Some(tokens) = setting.tokens() else { continue };
@@ -38,14 +38,14 @@ pub(super) fn budgets(run: &Told<'_>) -> String {
 }
 
 /// Values over the refinement block, a curve for each budget.
-pub(super) fn layers(run: &Told<'_>) -> String {
+pub(super) fn layers(run: &RunReport<'_>) -> String {
     let place = |pruning: &PruningSpec| pruning.refine_layer;
     let others = |pruning: &mut PruningSpec| pruning.refine_layer = None;
     along(run, "refinement after block K", place, others)
 }
 
 /// Values over the pool, a curve for each budget.
-pub(super) fn pools(run: &Told<'_>) -> String {
+pub(super) fn pools(run: &RunReport<'_>) -> String {
     let place = |pruning: &PruningSpec| Some(pool(pruning));
     let others = |pruning: &mut PruningSpec| pruning.pool = Some(0);
     along(run, "Stage-1 pool as a multiple n of the budget", place, others)
@@ -60,7 +60,7 @@ struct Family<'a> {
 }
 
 fn along(
-    run: &Told<'_>,
+    run: &RunReport<'_>,
     axis: &'static str,
     place: impl Fn(&PruningSpec) -> Option<usize>,
     others: impl Fn(&mut PruningSpec),

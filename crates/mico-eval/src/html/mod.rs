@@ -17,43 +17,43 @@ use crate::error::Result;
 use crate::journal::Journal;
 use crate::manifest::Manifest;
 use crate::record::RecordKey;
-use crate::summary::{Column, Row, Summary, gather};
+use crate::summary::{Column, Row, Summary, columns_of};
 use text::escape;
 
 const STYLE: &str = include_str!("style.css");
 
 /// Gives the picture of a record as a JPEG file, if there is one; quick to say that there is none.
-pub type Picture<'a> = dyn Fn(&RecordKey) -> Option<Vec<u8>> + 'a;
+pub type PictureLookup<'a> = dyn Fn(&RecordKey) -> Option<Vec<u8>> + 'a;
 
 /// A run to report on.
-pub struct Chapter<'a> {
-    /// What was asked.
+pub struct RunResults<'a> {
+    /// The run's manifest: model, sources and settings.
     pub manifest: &'a Manifest,
-    /// What was answered.
+    /// The records of the run's answers.
     pub journal: &'a Journal,
     /// What was kept of pictures.
-    pub picture: &'a Picture<'a>,
+    pub picture: &'a PictureLookup<'a>,
 }
 
-impl std::fmt::Debug for Chapter<'_> {
+impl std::fmt::Debug for RunResults<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Chapter").field("manifest", &self.manifest).finish_non_exhaustive()
+        f.debug_struct("RunResults").field("manifest", &self.manifest).finish_non_exhaustive()
     }
 }
 
-/// A document.
+/// An HTML document with counts of what it shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// The whole file.
+    /// The complete file, styles and pictures included.
     pub html: String,
     /// Items that are shown.
     pub items: usize,
-    /// Pictures of them.
+    /// The number of pictures of those items.
     pub pictures: usize,
 }
 
 /// A run with its numbers.
-struct Told<'a> {
+struct RunReport<'a> {
     manifest: &'a Manifest,
     summary: Summary,
     columns: Vec<Column>,
@@ -62,7 +62,7 @@ struct Told<'a> {
     title: String,
 }
 
-impl Told<'_> {
+impl RunReport<'_> {
     /// Rows of the summary with the settings they are of.
     fn rows(&self) -> Vec<(&Condition, &Row)> {
         let mut settings = self.manifest.settings.iter();
@@ -81,32 +81,32 @@ impl Told<'_> {
 }
 
 /// A part of a chapter with its heading and where it is.
-struct Part {
+struct Section {
     anchor: &'static str,
     heading: &'static str,
     html: String,
 }
 
 /// Puts runs into one document, with at most `items` items of each.
-pub fn report(chapters: &[Chapter<'_>], items: usize) -> Result<Report> {
-    let mut told = Vec::with_capacity(chapters.len());
-    for (at, chapter) in chapters.iter().enumerate() {
-        told.push(Told {
-            manifest: chapter.manifest,
-            summary: Summary::new(chapter.manifest, chapter.journal)?,
-            columns: gather(chapter.manifest, chapter.journal)?,
+pub fn report(runs: &[RunResults<'_>], items: usize) -> Result<Report> {
+    let mut reports = Vec::with_capacity(runs.len());
+    for (at, results) in runs.iter().enumerate() {
+        reports.push(RunReport {
+            manifest: results.manifest,
+            summary: Summary::new(results.manifest, results.journal)?,
+            columns: columns_of(results.manifest, results.journal)?,
             prefix: format!("c{}", at + 1),
-            title: head::title(chapter.manifest),
+            title: head::title(results.manifest),
         });
     }
-    let title = match told.as_slice() {
+    let title = match reports.as_slice() {
         [only] => only.title.clone(),
         all => text::counted(all.len(), "evaluation", "evaluations"),
     };
     let (mut contents, mut body) = (String::new(), String::new());
     let mut report = Report { html: String::new(), items: 0, pictures: 0 };
-    for (run, chapter) in told.iter().zip(chapters) {
-        let shown = items::choose(run, chapter.picture, items);
+    for (run, results) in reports.iter().zip(runs) {
+        let shown = items::select(run, results.picture, items);
         report.items += shown.items();
         report.pictures += shown.pictures();
         let parts = parts(run, &shown);
@@ -117,7 +117,7 @@ pub fn report(chapters: &[Chapter<'_>], items: usize) -> Result<Report> {
             "<section class=\"chapter\" id=\"{prefix}\">\n<h2>{name}</h2>\n{}",
             head::facts(run)
         );
-        for Part { anchor, heading, html } in parts {
+        for Section { anchor, heading, html } in parts {
             let _ = writeln!(contents, "<li><a href=\"#{prefix}-{anchor}\">{heading}</a></li>");
             let _ = writeln!(
                 body,
@@ -132,8 +132,8 @@ pub fn report(chapters: &[Chapter<'_>], items: usize) -> Result<Report> {
 }
 
 /// The parts of a chapter that have anything to say.
-fn parts(run: &Told<'_>, shown: &items::Chosen<'_>) -> Vec<Part> {
-    let part = |anchor, heading, html| Part { anchor, heading, html };
+fn parts(run: &RunReport<'_>, shown: &items::SelectedItems<'_>) -> Vec<Section> {
+    let part = |anchor, heading, html| Section { anchor, heading, html };
     let parts = [
         part("table", "Acc and Rel", tables::paper(run)),
         part("compared", "Comparisons", compare::pairs(run)),

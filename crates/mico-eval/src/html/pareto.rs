@@ -2,7 +2,7 @@
 
 use mico_chart::{Better, Chart, Intervals, Point, Series, Tone};
 
-use super::Told;
+use super::RunReport;
 use super::charts::{Measure, figure};
 use super::text::counted;
 use crate::summary::{Estimate, Row};
@@ -31,7 +31,7 @@ const COSTS: [Cost; 2] = [
 ];
 
 /// Quality against tokens and against time, with the front that nothing beats.
-pub(super) fn fronts(run: &Told<'_>) -> String {
+pub(super) fn fronts(run: &RunReport<'_>) -> String {
     let rows = &run.summary.rows;
     if rows.iter().filter(|row| row.tokens.is_some()).count() < 2 {
         return String::new();
@@ -53,7 +53,12 @@ pub(super) fn fronts(run: &Told<'_>) -> String {
     html
 }
 
-fn both(run: &Told<'_>, name: &str, axis: &str, of: impl Fn(&Row) -> Option<Estimate>) -> String {
+fn both(
+    run: &RunReport<'_>,
+    name: &str,
+    axis: &str,
+    of: impl Fn(&Row) -> Option<Estimate>,
+) -> String {
     let draw = |cost: &Cost| {
         let chart = chart(run, cost, [name, axis], &of);
         let points: usize = chart.series.iter().map(|series| series.points.len()).sum();
@@ -69,7 +74,7 @@ fn both(run: &Told<'_>, name: &str, axis: &str, of: impl Fn(&Row) -> Option<Esti
 }
 
 fn chart(
-    run: &Told<'_>,
+    run: &RunReport<'_>,
     cost: &Cost,
     [name, axis]: [&str; 2],
     of: &impl Fn(&Row) -> Option<Estimate>,

@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 
 use mico_score::table::{Cell, Table};
 
-use super::Told;
+use super::RunReport;
 use super::text::{counted, escape};
 use crate::summary::{Estimate, Row, paper_table};
 
 /// The table in the paper's manner, with intervals, and its texts to copy.
-pub(super) fn paper(run: &Told<'_>) -> String {
+pub(super) fn paper(run: &RunReport<'_>) -> String {
     let summary = &run.summary;
     if summary.rows.is_empty() {
         return String::new();
@@ -51,7 +51,7 @@ pub(super) fn paper(run: &Told<'_>) -> String {
 }
 
 /// The same table with intervals as notes; its rows are those of the summary.
-fn with_intervals(run: &Told<'_>, mut table: Table) -> Table {
+fn with_intervals(run: &RunReport<'_>, mut table: Table) -> Table {
     table.title = String::new();
     let of = |row: &Row| -> Vec<Option<Estimate>> {
         row.tracks.iter().map(|track| track.value).chain([row.acc, row.rel]).collect()
@@ -85,7 +85,7 @@ fn setting(row: &Row) -> String {
 }
 
 /// What the values of tracks are made of, where they are made of anything.
-pub(super) fn parts(run: &Told<'_>) -> String {
+pub(super) fn parts(run: &RunReport<'_>) -> String {
     let mut html = String::new();
     for (at, (track, _)) in run.summary.rules.iter().enumerate() {
         let rows = run.summary.rows.iter().filter_map(|row| Some((row, row.tracks.get(at)?)));
@@ -127,7 +127,7 @@ pub(super) fn parts(run: &Told<'_>) -> String {
 }
 
 /// Answers that were empty, could not be read, could not be asked for or were cut.
-pub(super) fn counts(run: &Told<'_>) -> String {
+pub(super) fn counts(run: &RunReport<'_>) -> String {
     if run.summary.rows.is_empty() {
         return String::new();
     }

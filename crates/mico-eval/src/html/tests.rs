@@ -7,9 +7,9 @@ use mico_engine::Setting;
 use serde_json::json;
 
 use super::*;
-use crate::item::Damaged;
-use crate::manifest::{Asked, Refused};
-use crate::record::{Keys, Record, Spent};
+use crate::item::DamagedRow;
+use crate::manifest::{RefusedSetting, SourceEntry};
+use crate::record::{Record, RunKey, StageSeconds};
 use crate::scorer::Scorer;
 use crate::scoring::{Scoring, TrackSpec};
 use crate::shard::Shard;
@@ -27,19 +27,19 @@ fn run(settings: Vec<Condition>, tracks: &[&str]) -> Manifest {
         model: format!("model {ODD}"),
         fingerprint: "abc".into(),
         argv: vec!["mico".into(), ODD.into()],
-        asked: vec![Asked {
+        asked: vec![SourceEntry {
             source: format!("source {ODD}"),
             tracks: tracks.iter().map(track).collect(),
-            run: Keys::new("run"),
+            run: RunKey::new("run"),
             dropped: 3,
             items: Vec::new(),
         }],
         settings,
-        refused: vec![Refused { setting: ODD.into(), budget: Some(1), reason: ODD.into() }],
+        refused: vec![RefusedSetting { setting: ODD.into(), budget: Some(1), reason: ODD.into() }],
         limit: None,
         shard: Shard::default(),
         finished: false,
-        damaged: vec![Damaged { track: "t".into(), reason: ODD.into() }],
+        damaged: vec![DamagedRow { track: "t".into(), reason: ODD.into() }],
     }
 }
 
@@ -67,7 +67,11 @@ fn answered(manifest: &Manifest, items: usize) -> Journal {
                     fields: Arc::new(serde_json::from_value(fields).unwrap()),
                     visual: [576, 128, 46],
                     layer_average: 64.0 + number as f64,
-                    seconds: Spent { pruning: 0.1, prefill: 0.2, decode: 0.3 + number as f64 },
+                    seconds: StageSeconds {
+                        pruning: 0.1,
+                        prefill: 0.2,
+                        decode: 0.3 + number as f64,
+                    },
                 };
                 journal.append(record).unwrap();
             }
@@ -80,8 +84,8 @@ fn html(manifest: &Manifest, items: usize, most: usize) -> Report {
     let journal = answered(manifest, items);
     // The first item of each track has pictures.
     let picture = |key: &RecordKey| key.to_string().ends_with(" 0").then(|| vec![1, 2, 3]);
-    let chapter = Chapter { manifest, journal: &journal, picture: &picture };
-    report(&[chapter], most).unwrap()
+    let results = RunResults { manifest, journal: &journal, picture: &picture };
+    report(&[results], most).unwrap()
 }
 
 fn methods() -> Vec<Condition> {
@@ -170,8 +174,8 @@ fn a_run_without_an_answer_is_told_too() {
     assert!(made.html.contains("was not finished") && made.items == 0);
     let manifest = Manifest { asked: Vec::new(), settings: Vec::new(), ..run(Vec::new(), &[]) };
     let journal = Journal::in_memory();
-    let chapter = || Chapter { manifest: &manifest, journal: &journal, picture: &|_| None };
-    let made = report(&[chapter(), chapter()], 10).unwrap();
+    let results = || RunResults { manifest: &manifest, journal: &journal, picture: &|_| None };
+    let made = report(&[results(), results()], 10).unwrap();
     assert!(made.html.contains("2 evaluations") && made.html.contains("id=\"c2\""));
     assert!(report(&[], 10).unwrap().html.contains("</html>"));
 }

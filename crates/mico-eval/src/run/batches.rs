@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::item::{Damaged, Item};
+use crate::item::{DamagedRow, Item};
 use crate::shard::Shard;
 use crate::source::Items;
 
@@ -15,7 +15,7 @@ pub(super) struct Batches<'a> {
     shard: Shard,
     /// The first item of the next batch.
     next: Option<Item>,
-    damaged: Vec<Damaged>,
+    damaged: Vec<DamagedRow>,
     passed: usize,
     /// The tracks of the items that came.
     taken: BTreeMap<usize, usize>,
@@ -36,7 +36,7 @@ impl<'a> Batches<'a> {
         (0..tracks).map(|track| self.taken.get(&track).copied().unwrap_or_default()).collect()
     }
 
-    pub(super) fn into_damaged(self) -> Vec<Damaged> {
+    pub(super) fn into_damaged(self) -> Vec<DamagedRow> {
         self.damaged
     }
 
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn items_about_a_picture_come_together_and_none_is_lost() {
-        let broken = Err(Damaged { track: "t".into(), reason: "row 3".into() });
+        let broken = Err(DamagedRow { track: "t".into(), reason: "row 3".into() });
         let whole = |id, cluster| Ok(item(id, cluster));
         let rows = vec![whole(0, "a"), whole(1, "a"), broken, whole(3, "b"), whole(4, "a")];
         let mut batches = Batches::new(Box::new(rows.into_iter()), Shard::default());

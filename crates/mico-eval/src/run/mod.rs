@@ -1,9 +1,10 @@
 //! Putting items to an engine.
 
-mod album;
-mod ask;
 mod batches;
-mod memory;
+mod encodings;
+mod overlays;
+mod rss;
+mod runner;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,17 +12,20 @@ use mico_engine::{Engine, Setting};
 use mico_video::VideoOptions;
 use rayon::prelude::*;
 
-pub use album::{Album, PICTURES};
-pub(crate) use ask::{Asking, Looks, MODEL_INPUT, ROUNDING, missed, missing_it};
 use batches::Batches;
-use memory::Watch;
+pub(crate) use encodings::ItemEncodings;
+pub use overlays::{OverlayStore, PICTURES};
+use rss::RssProbe;
+pub(crate) use runner::{
+    BUDGET_TOLERANCE, MODEL_INPUT, SourceRunner, budget_excess, budget_excess_message,
+};
 
 use crate::condition::Condition;
 use crate::error::Result;
-use crate::item::{Damaged, Item};
+use crate::item::{DamagedRow, Item};
 use crate::journal::Journal;
-use crate::manifest::{Asked, Refused};
-use crate::record::Keys;
+use crate::manifest::{RefusedSetting, SourceEntry};
+use crate::record::RunKey;
 use crate::shard::Shard;
 use crate::source::Source;
 
@@ -32,11 +36,11 @@ pub type Progress<'a> = dyn Fn(usize, Option<usize>) + Sync + 'a;
 /// settings.
 #[derive(Clone, Copy)]
 pub struct Run<'a> {
-    /// The model.
+    /// The engine that answers.
     pub engine: &'a Engine,
     /// Its fingerprint and how it was loaded.
     pub model: &'a str,
-    /// The items.
+    /// The sources of the items, asked one after the other.
     pub sources: &'a [&'a dyn Source],
     /// Switches, limits and prompt style of the whole run; a source may have limits of its own.
     pub base: &'a Setting,
@@ -49,7 +53,7 @@ pub struct Run<'a> {
     /// Pictures under way at once; as many as there are threads and memory unless given.
     pub jobs: Option<usize>,
     /// Where pictures of the first items go, if anywhere.
-    pub album: Option<&'a Album>,
+    pub overlays: Option<&'a OverlayStore>,
 }
 
 impl std::fmt::Debug for Run<'_> {
@@ -60,9 +64,9 @@ impl std::fmt::Debug for Run<'_> {
 
 /// What a run met beside answers.
 #[derive(Debug, Default)]
-pub struct Finished {
+pub struct RunOutcome {
     /// Rows that could not be asked.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedRow>,
     /// Rows that each source's own rules leave out.
     pub dropped: Vec<usize>,
     /// Items asked, by source and track.
@@ -70,21 +74,22 @@ pub struct Finished {
 }
 
 impl Run<'_> {
-    /// The keys of a source's records.
-    pub fn keys(&self, source: &dyn Source) -> Keys {
+    /// The key that all records of a source have in common: everything that decides answers apart from
+    /// item, prompt and setting.
+    pub fn run_key(&self, source: &dyn Source) -> RunKey {
         let layer = self.engine.schedule().policy.refine_layer;
         let (version, model) = (env!("CARGO_PKG_VERSION"), self.model);
         let (most, VideoOptions { fps, max_frames, .. }) = (source.max_new_tokens(), self.video);
         let asked = source.name();
-        Keys::new(&format!("{version} {model} K={layer} {most} {fps} {max_frames} {asked}"))
+        RunKey::new(&format!("{version} {model} K={layer} {most} {fps} {max_frames} {asked}"))
     }
 
     /// What is asked, for the manifest.
-    pub fn asked(&self) -> Vec<Asked> {
-        let asked = self.sources.iter().map(|source| Asked {
+    pub fn asked(&self) -> Vec<SourceEntry> {
+        let asked = self.sources.iter().map(|source| SourceEntry {
             source: source.name(),
             tracks: source.tracks().to_vec(),
-            run: self.keys(*source),
+            run: self.run_key(*source),
             dropped: 0,
             items: Vec::new(),
         });
@@ -98,20 +103,20 @@ impl Run<'_> {
     }
 
     /// Takes out the settings that the engine refuses for the first picture of each source.
-    pub fn sift(&self) -> Result<(Vec<Condition>, Vec<Refused>)> {
+    pub fn partition_supported(&self) -> Result<(Vec<Condition>, Vec<RefusedSetting>)> {
         let mut kept = self.settings.to_vec();
         let mut refused = Vec::new();
         for source in self.sources {
             let Some(Ok(item)) = source.items()?.find(Result::is_ok) else { continue };
-            let mut looks = Looks::new(self, *source, source.prompt(&item)?);
-            if looks.layouts(&item).is_err() {
+            let mut encodings = ItemEncodings::new(self, *source, source.prompt(&item)?);
+            if encodings.layouts(&item).is_err() {
                 continue;
             }
             let mut still = Vec::new();
             for setting in kept {
-                match looks.refusal(&item, &setting)? {
+                match encodings.refusal(&item, &setting)? {
                     None => still.push(setting),
-                    Some(reason) => refused.push(Refused {
+                    Some(reason) => refused.push(RefusedSetting {
                         setting: setting.label.clone(),
                         budget: setting.tokens(),
                         reason,
@@ -126,19 +131,25 @@ impl Run<'_> {
 
 /// Answers every item under every setting, apart from what the journal already holds. The answers
 /// do not depend on the number of threads; the order of records does.
-pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<Finished> {
-    let (mut finished, total) = (Finished::default(), run.expected());
+pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<RunOutcome> {
+    let (mut finished, total) = (RunOutcome::default(), run.expected());
     let done = AtomicUsize::new(0);
-    let tell = |answers: usize| {
+    let advance = |answers: usize| {
         let before = done.fetch_add(answers, Ordering::Relaxed);
         progress(before + answers, total);
     };
-    tell(0);
+    advance(0);
     let threads = rayon::current_num_threads();
     let mut jobs = run.jobs.unwrap_or(threads).clamp(1, threads);
-    let mut watch = run.jobs.is_none().then(Watch::new);
+    let mut watch = run.jobs.is_none().then(RssProbe::new);
     for source in run.sources {
-        let asking = Asking { run, source: *source, keys: run.keys(*source), journal, tell: &tell };
+        let runner = SourceRunner {
+            run,
+            source: *source,
+            run_key: run.run_key(*source),
+            journal,
+            progress: &advance,
+        };
         let mut batches = Batches::new(source.items()?, run.shard);
         loop {
             // The first picture runs alone, to see what one costs.
@@ -147,16 +158,16 @@ pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<
             if chunk.is_empty() {
                 break;
             }
-            let answered = chunk.par_iter().map(|batch| asking.answer(batch));
+            let answered = chunk.par_iter().map(|batch| runner.answer(batch));
             let asked: usize = answered.collect::<Result<Vec<_>>>()?.into_iter().sum();
             if asked > 0
                 && let Some(watch) = watch.take()
             {
                 jobs = watch.jobs(jobs);
             }
-            tell(batches.take_passed() * run.settings.len());
+            advance(batches.take_passed() * run.settings.len());
         }
-        tell(batches.take_passed() * run.settings.len());
+        advance(batches.take_passed() * run.settings.len());
         finished.items.push(batches.taken(source.tracks().len()));
         finished.damaged.extend(batches.into_damaged());
         finished.dropped.push(source.dropped());

@@ -20,7 +20,7 @@ mod tests {
     use super::right;
 
     #[test]
-    fn neighbours_count() {
+    fn neighbors_count() {
         assert!(right("3 4", "3 4") && right("2 5", "3 4") && right("(2, 5)", "3 4"));
         assert!(!right("1 4", "3 4") && !right("3 6", "3 4"));
     }

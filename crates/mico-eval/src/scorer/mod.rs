@@ -5,7 +5,7 @@ mod exact;
 
 use serde::{Deserialize, Serialize};
 
-/// A scoring rule.
+/// A scoring rule of the generated scenes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scorer {
@@ -16,7 +16,7 @@ pub enum Scorer {
 }
 
 impl Scorer {
-    /// Its name.
+    /// The rule's name, as manifests store it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Exact => "exact",

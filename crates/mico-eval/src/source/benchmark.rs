@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{Items, Source};
 use crate::error::{Error, Result};
-use crate::item::{Damaged, Item};
+use crate::item::{DamagedRow, Item};
 use crate::run::MODEL_INPUT;
 use crate::scoring::{Scoring, TrackSpec};
 
@@ -22,13 +22,13 @@ const FINGERPRINT: usize = 16;
 pub struct BenchmarkOptions {
     /// The folder with the files.
     pub root: PathBuf,
-    /// The benchmark.
+    /// The benchmark to read.
     pub track: Track,
     /// Whose prompts and rules.
     pub profile: Profile,
     /// Which of their versions.
     pub rules: Rules,
-    /// The most items.
+    /// The number of items after which reading stops; all are read if `None`.
     pub limit: Option<usize>,
     /// The files' layout; whichever is there unless given.
     pub layout: Option<Layout>,
@@ -47,7 +47,7 @@ pub struct Benchmark {
 }
 
 impl Benchmark {
-    /// Finds the files.
+    /// Finds the benchmark's files and hashes them; no item is read yet.
     pub fn open(options: BenchmarkOptions) -> Result<Self> {
         let BenchmarkOptions { root, track, profile, rules, layout, .. } = &options;
         let dataset = match layout {
@@ -72,7 +72,7 @@ impl Benchmark {
     }
 }
 
-/// Limits in words.
+/// Describes image limits for the name of a source.
 fn sizes(limits: &ImageLimits) -> String {
     let ImageLimits { min_pixels, max_pixels, max_tiles } = limits;
     let tiles = max_tiles.map(u64::from);
@@ -112,7 +112,7 @@ impl Source for Benchmark {
 
     fn items(&self) -> Result<Items<'_>> {
         let samples = self.dataset.samples()?;
-        Ok(Box::new(Reading { benchmark: self, samples, position: 0 }))
+        Ok(Box::new(BenchmarkItems { benchmark: self, samples, position: 0 }))
     }
 
     fn expected(&self) -> Option<usize> {
@@ -139,21 +139,21 @@ impl Source for Benchmark {
 }
 
 /// The file being read.
-struct Reading<'a> {
+struct BenchmarkItems<'a> {
     benchmark: &'a Benchmark,
     samples: Samples,
     position: usize,
 }
 
-impl Iterator for Reading<'_> {
-    type Item = std::result::Result<Item, Damaged>;
+impl Iterator for BenchmarkItems<'_> {
+    type Item = std::result::Result<Item, DamagedRow>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let Benchmark { options, tracks: [spec], dropped, .. } = self.benchmark;
         if options.limit.is_some_and(|limit| self.position >= limit) {
             return None;
         }
-        let damaged = |reason: String| Damaged { track: spec.name.clone(), reason };
+        let damaged = |reason: String| DamagedRow { track: spec.name.clone(), reason };
         let sample = self.samples.next();
         dropped.store(
             usize::try_from(self.samples.dropped()).unwrap_or(usize::MAX),

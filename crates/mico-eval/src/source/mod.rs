@@ -10,11 +10,11 @@ use mico_engine::ImageLimits;
 use mico_score::Segment;
 
 use crate::error::Result;
-use crate::item::{Damaged, Item};
+use crate::item::{DamagedRow, Item};
 use crate::scoring::TrackSpec;
 
 /// Items one at a time; a row that cannot be asked comes as what is wrong with it.
-pub type Items<'a> = Box<dyn Iterator<Item = std::result::Result<Item, Damaged>> + Send + 'a>;
+pub type Items<'a> = Box<dyn Iterator<Item = std::result::Result<Item, DamagedRow>> + Send + 'a>;
 
 /// Items of one or several tracks, read as a stream.
 pub trait Source: Sync {
@@ -33,7 +33,7 @@ pub trait Source: Sync {
     /// What is put to the model.
     fn prompt(&self, item: &Item) -> Result<Vec<Segment>>;
 
-    /// The longest answer.
+    /// The number of tokens after which an answer is cut.
     fn max_new_tokens(&self) -> usize;
 
     /// How large its pictures may become, where it says; else as the engine has it.

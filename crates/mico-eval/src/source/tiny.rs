@@ -1,6 +1,6 @@
 //! The built-in benchmark: questions about generated scenes, one track per kind.
 
-use mico_scenes::{Colour, KINDS, Kind, SIDE, Shape, Split, ask, scene};
+use mico_scenes::{Color, KINDS, Kind, SIDE, Shape, Split, ask, scene};
 use mico_score::{Fields, Segment};
 use mico_util::SplitMix64;
 use mico_vision::{RgbImage, Size};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Items, Source};
 use crate::error::{Error, Result};
-use crate::item::{Damaged, Item, Shown};
+use crate::item::{DamagedRow, Item, Visual};
 use crate::scorer::Scorer;
 use crate::scoring::{Scoring, TrackSpec};
 
@@ -21,7 +21,7 @@ const MAX_NEW_TOKENS: usize = 16;
 
 /// A question about a scene.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Asked {
+struct SceneQuestion {
     track: usize,
     position: usize,
     picture: u64,
@@ -36,7 +36,7 @@ pub struct TinySuite {
     split: Split,
     seed: u64,
     tracks: Vec<TrackSpec>,
-    asked: Vec<Asked>,
+    asked: Vec<SceneQuestion>,
 }
 
 impl TinySuite {
@@ -63,7 +63,7 @@ impl TinySuite {
                 let position = per_track - missing[track];
                 missing[track] -= 1;
                 let (question, answer) = (found.text, found.answer);
-                asked.push(Asked { track, position, picture, question, answer });
+                asked.push(SceneQuestion { track, position, picture, question, answer });
             }
             picture += 1;
         }
@@ -76,11 +76,11 @@ impl TinySuite {
         RgbImage::new(size(), pixels).map_err(|source| Error::Picture { number, source })
     }
 
-    fn item(&self, asked: &Asked) -> std::result::Result<Item, Damaged> {
+    fn item(&self, asked: &SceneQuestion) -> std::result::Result<Item, DamagedRow> {
         let name = &self.tracks[asked.track].name;
         let picture = self.picture(asked.picture);
-        let picture =
-            picture.map_err(|error| Damaged { track: name.clone(), reason: error.to_string() })?;
+        let picture = picture
+            .map_err(|error| DamagedRow { track: name.clone(), reason: error.to_string() })?;
         let texts = [
             ("question", asked.question.clone()),
             ("answer", asked.answer.clone()),
@@ -94,7 +94,7 @@ impl TinySuite {
             position: asked.position,
             cluster: asked.picture.to_string(),
             fields,
-            visuals: vec![Shown::Pixels(picture)],
+            visuals: vec![Visual::Pixels(picture)],
         })
     }
 }
@@ -143,7 +143,7 @@ fn scorer(kind: Kind) -> Scorer {
 fn form(question: &str) -> String {
     let named = |word: &str| {
         let word = word.trim_end_matches('?');
-        Colour::ALL.iter().any(|colour| colour.word() == word)
+        Color::ALL.iter().any(|color| color.word() == word)
             || Shape::ALL.iter().any(|shape| shape.word() == word || shape.plural() == word)
     };
     let words = question.split_whitespace().map(|word| if named(word) { "_" } else { word });

@@ -8,7 +8,7 @@ const FENCE: f64 = 1.5;
 /// Which points to leave out. A point goes if either coordinate does.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Trim {
-    /// None.
+    /// No point is left out.
     None,
     /// Those below this share of the values, and above the same share from the other end.
     Share(f64),

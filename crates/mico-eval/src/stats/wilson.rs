@@ -9,10 +9,10 @@ pub fn wilson(right: usize, asked: usize) -> (f64, f64) {
         return (0.0, 1.0);
     }
     let (n, p) = (asked as f64, right as f64 / asked as f64);
-    let centre = p + Z * Z / (2.0 * n);
+    let center = p + Z * Z / (2.0 * n);
     let spread = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + Z * Z / n;
-    (((centre - spread) / scale).max(0.0), ((centre + spread) / scale).min(1.0))
+    (((center - spread) / scale).max(0.0), ((center + spread) / scale).min(1.0))
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use mico_score::{Fields, Grade};
 use crate::error::Result;
 use crate::journal::Journal;
 use crate::manifest::Manifest;
-use crate::record::{Keys, Record};
+use crate::record::{Record, RunKey};
 use crate::scoring::TrackSpec;
 
 /// Why an answer ended, if it was cut.
@@ -16,8 +16,8 @@ const CUT: &str = "length";
 
 /// An item of a track.
 #[derive(Debug, Clone)]
-pub struct Known {
-    /// Its name.
+pub struct TrackItem {
+    /// The item's id, unique within its track.
     pub id: String,
     /// The picture it is about, as a number in its source.
     pub cluster: usize,
@@ -25,16 +25,16 @@ pub struct Known {
     pub fields: Arc<Fields>,
 }
 
-/// An answer, judged.
+/// An answer with the score that the track's rule gives it.
 #[derive(Debug, Clone)]
-pub struct Judged {
+pub struct GradedAnswer {
     /// What the rule says of it.
     pub grade: Grade,
-    /// The record.
+    /// The record that holds the answer.
     pub record: Record,
 }
 
-impl Judged {
+impl GradedAnswer {
     /// Whether it counts as right where one has to say yes or no.
     pub fn is_right(&self) -> bool {
         self.grade.score >= 0.5
@@ -49,14 +49,14 @@ impl Judged {
 /// A track with everything that was answered.
 #[derive(Debug)]
 pub struct Column {
-    /// Its rules.
+    /// The track's name and scoring rule.
     pub spec: TrackSpec,
     /// The source it belongs to.
     pub source: usize,
     /// Its items in the benchmark's order.
-    pub items: Vec<Known>,
+    pub items: Vec<TrackItem>,
     /// For each of the manifest's settings, the answers in the order of items.
-    pub answers: Vec<Vec<Option<Judged>>>,
+    pub answers: Vec<Vec<Option<GradedAnswer>>>,
     /// Pictures of its source.
     pub clusters: usize,
 }
@@ -73,10 +73,10 @@ impl Column {
 }
 
 /// Every track of a run. Records of other runs, settings and items beyond the limit are left alone.
-pub fn gather(manifest: &Manifest, journal: &Journal) -> Result<Vec<Column>> {
+pub fn columns_of(manifest: &Manifest, journal: &Journal) -> Result<Vec<Column>> {
     let settings: BTreeMap<String, usize> =
         (0..).zip(&manifest.settings).map(|(at, s)| (s.key(), at)).collect();
-    let mut sorted: BTreeMap<(Keys, String), Vec<Record>> = BTreeMap::new();
+    let mut sorted: BTreeMap<(RunKey, String), Vec<Record>> = BTreeMap::new();
     for record in journal.records() {
         let within = manifest.limit.is_none_or(|limit| record.position < limit);
         if within && settings.contains_key(&record.setting) {
@@ -118,7 +118,7 @@ impl Column {
         records.sort_by(|a, b| (a.position, &a.item).cmp(&(b.position, &b.item)));
         for record in records {
             if self.items.last().is_none_or(|last| last.id != record.item) {
-                self.items.push(Known {
+                self.items.push(TrackItem {
                     id: record.item.clone(),
                     cluster: clusters.get(&record.cluster).copied().unwrap_or_default(),
                     fields: Arc::clone(&record.fields),
@@ -133,7 +133,7 @@ impl Column {
             };
             let Some(&setting) = settings.get(&record.setting) else { continue };
             if let Some(place) = self.answers[setting].last_mut() {
-                *place = Some(Judged { grade, record });
+                *place = Some(GradedAnswer { grade, record });
             }
         }
         Ok(())

@@ -9,7 +9,7 @@ use crate::stats::mcnemar;
 /// Two settings on the items of one track.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrackComparison {
-    /// The track.
+    /// The name of the track.
     pub track: String,
     /// The first's value minus the second's, by paired draws.
     pub difference: Option<Estimate>,
@@ -22,11 +22,11 @@ pub struct TrackComparison {
 /// Two settings on the same items.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
-    /// Their budget.
+    /// The budget T that both settings have.
     pub tokens: usize,
-    /// The first setting.
+    /// The label of the first setting.
     pub first: String,
-    /// The second.
+    /// The label of the second setting.
     pub second: String,
     /// The first's Acc minus the second's, by paired draws; `None` without an Acc.
     pub difference: Option<Estimate>,
@@ -34,7 +34,7 @@ pub struct Comparison {
     pub only: [usize; 2],
     /// McNemar's exact p-value of those two counts, as if all items were independent.
     pub p_value: f64,
-    /// Track by track.
+    /// The same comparison for each track.
     pub tracks: Vec<TrackComparison>,
 }
 

@@ -3,7 +3,7 @@
 use mico_score::Marked;
 use rayon::prelude::*;
 
-use super::{Column, Estimate, Judged, Row, TrackScore};
+use super::{Column, Estimate, GradedAnswer, Row, TrackScore};
 use crate::acc::Mean;
 use crate::condition::Condition;
 use crate::scoring::Values;
@@ -89,7 +89,7 @@ impl<'a> Draws<'a> {
         &self,
         row: usize,
         track: usize,
-    ) -> impl Iterator<Item = &'a Judged> + use<'a> {
+    ) -> impl Iterator<Item = &'a GradedAnswer> + use<'a> {
         self.columns[track].answers[self.settings[row]].iter().flatten()
     }
 
@@ -116,12 +116,13 @@ impl<'a> Draws<'a> {
             })
         });
         let tracks = (0..self.columns.len()).map(|track| self.track(row, track)).collect();
-        let all: Vec<&Judged> =
+        let all: Vec<&GradedAnswer> =
             (0..self.columns.len()).flat_map(|track| self.judged(row, track)).collect();
         let asked = all.iter().filter(|judged| judged.record.failure.is_none());
         let count = asked.clone().count().max(1) as f64;
-        let mean =
-            |of: fn(&Judged) -> f64| asked.clone().map(|judged| of(judged)).sum::<f64>() / count;
+        let mean = |of: fn(&GradedAnswer) -> f64| {
+            asked.clone().map(|judged| of(judged)).sum::<f64>() / count
+        };
         let refine_layer = setting.pruning().and_then(|pruning| pruning.refine_layer);
         Row {
             setting: setting.label.clone(),
@@ -141,11 +142,12 @@ impl<'a> Draws<'a> {
 
     fn track(&self, row: usize, track: usize) -> TrackScore {
         let column = &self.columns[track];
-        let judged: Vec<&Judged> = self.judged(row, track).collect();
-        let count = |of: fn(&Judged) -> bool| judged.iter().filter(|judged| of(judged)).count();
-        let (asked, right) = (judged.len(), count(Judged::is_right));
+        let judged: Vec<&GradedAnswer> = self.judged(row, track).collect();
+        let count =
+            |of: fn(&GradedAnswer) -> bool| judged.iter().filter(|judged| of(judged)).count();
+        let (asked, right) = (judged.len(), count(GradedAnswer::is_right));
         let failed = count(|judged| judged.record.failure.is_some());
-        let silent = |judged: &Judged| judged.record.answer.trim().is_empty();
+        let silent = |judged: &GradedAnswer| judged.record.answer.trim().is_empty();
         let empty = judged.iter().filter(|j| silent(j) && j.record.failure.is_none()).count();
         let unreadable = judged.iter().filter(|j| !silent(j) && j.grade.reading.is_none()).count();
         let mut value = self.estimate(|values| values[row][track]);
@@ -165,7 +167,7 @@ impl<'a> Draws<'a> {
             empty,
             unreadable,
             failed,
-            cut: count(Judged::is_cut),
+            cut: count(GradedAnswer::is_cut),
             value,
             interval,
             parts: self.values[row][track].parts(),
@@ -174,7 +176,7 @@ impl<'a> Draws<'a> {
 }
 
 /// Whether each item is about a picture of its own and simply right or wrong.
-fn independent(column: &Column, judged: &[&Judged]) -> bool {
+fn independent(column: &Column, judged: &[&GradedAnswer]) -> bool {
     let mut pictures: Vec<usize> = column.items.iter().map(|item| item.cluster).collect();
     pictures.sort_unstable();
     pictures.windows(2).all(|pair| pair[0] != pair[1])

@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use crate::condition::UNPRUNED;
 use crate::error::Result;
-use crate::item::Damaged;
+use crate::item::DamagedRow;
 use crate::journal::Journal;
-use crate::manifest::{Manifest, Refused};
+use crate::manifest::{Manifest, RefusedSetting};
 use crate::shard::Shard;
 use crate::stats::interval;
-pub use columns::gather;
-pub use columns::{Column, Judged, Known};
+pub use columns::columns_of;
+pub use columns::{Column, GradedAnswer, TrackItem};
 pub(crate) use compare::verdict;
 pub use compare::{Comparison, TrackComparison};
 use draws::Draws;
@@ -27,11 +27,11 @@ pub use paper::paper_table;
 /// A number with its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The number.
+    /// The point estimate itself.
     pub value: f64,
-    /// Lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// Upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }
 
@@ -52,7 +52,7 @@ impl From<Estimate> for mico_chart::Interval {
 /// A track's value under one setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TrackScore {
-    /// The track.
+    /// The name of the track.
     pub track: String,
     /// Items asked; all of them are in the denominator.
     pub asked: usize,
@@ -75,12 +75,12 @@ pub struct TrackScore {
     pub parts: Vec<(String, f64)>,
 }
 
-/// One setting's results.
+/// What the answers under one setting come to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// The setting.
+    /// The label of the setting.
     pub setting: String,
-    /// Its budget.
+    /// The budget T of the setting; `None` if it prunes nothing.
     pub tokens: Option<usize>,
     /// Refinement block, where the setting has its own.
     pub refine_layer: Option<usize>,
@@ -90,7 +90,7 @@ pub struct Row {
     pub layer_average: f64,
     /// Seconds per answer in the decoder, pruning included, averaged over items.
     pub seconds: f64,
-    /// The tracks.
+    /// The scores of each track, in the order of the manifest.
     pub tracks: Vec<TrackScore>,
     /// The paper's mean of tracks; its interval by drawing pictures again. `None` if a track is
     /// missing.
@@ -102,11 +102,11 @@ pub struct Row {
 /// A setting that has not been asked everything.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Incomplete {
-    /// The setting.
+    /// The label of the setting.
     pub setting: String,
-    /// Its budget.
+    /// The budget T of the setting; `None` if it prunes nothing.
     pub tokens: Option<usize>,
-    /// The track.
+    /// The name of the track.
     pub track: String,
     /// Items with an answer.
     pub answered: usize,
@@ -117,15 +117,15 @@ pub struct Incomplete {
 /// Everything there is to tell about a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
-    /// What was asked.
+    /// The names of the sources that were asked.
     pub suite: String,
     /// Which part of it.
     pub shard: Shard,
     /// Whether every item of every part was asked.
     pub finished: bool,
-    /// Items per setting.
+    /// The number of items that each setting was asked.
     pub items: usize,
-    /// Pictures.
+    /// The number of distinct pictures (clusters) that those items are about.
     pub pictures: usize,
     /// The rule of each track.
     pub rules: Vec<(String, String)>,
@@ -136,16 +136,16 @@ pub struct Summary {
     /// What always giving the most frequent answer to a question's form would score, on the generated
     /// scenes.
     pub chance: Vec<(String, f64)>,
-    /// The settings.
+    /// The results of each setting that answered every item.
     pub rows: Vec<Row>,
     /// Every pair of settings with the same budget.
     pub comparisons: Vec<Comparison>,
     /// Settings that were left out.
     pub incomplete: Vec<Incomplete>,
     /// Settings that cannot be run.
-    pub refused: Vec<Refused>,
+    pub refused: Vec<RefusedSetting>,
     /// Rows that could not be asked, and are in no denominator.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedRow>,
     /// Rows that the benchmarks' own rules leave out.
     pub dropped: usize,
 }
@@ -153,7 +153,7 @@ pub struct Summary {
 impl Summary {
     /// The results of a run, or of what there is of it.
     pub fn new(manifest: &Manifest, journal: &Journal) -> Result<Self> {
-        let columns = columns::gather(manifest, journal)?;
+        let columns = columns::columns_of(manifest, journal)?;
         let mut incomplete = Vec::new();
         let mut complete = Vec::new();
         for (at, setting) in manifest.settings.iter().enumerate() {

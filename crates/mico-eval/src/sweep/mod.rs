@@ -1,6 +1,6 @@
 //! Sweeps as plain data: methods, budgets, refinement blocks, pools and ablation switches, multiplied.
 
-mod ready;
+mod builtin;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,8 +13,8 @@ use serde::Deserialize;
 use crate::condition::Condition;
 use crate::error::{Error, Result};
 
-pub use ready::READY;
-use ready::ready;
+pub use builtin::BUILTIN_SWEEPS;
+use builtin::builtin;
 
 /// A sweep as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -40,7 +40,7 @@ pub struct Sweep {
     /// Whether it is also asked about plain grey.
     #[serde(default)]
     pub blank: bool,
-    /// What is multiplied.
+    /// The entries, each the product of its own lists.
     #[serde(default, rename = "setting")]
     pub entries: Vec<Entry>,
 }
@@ -55,7 +55,7 @@ pub struct Entry {
     /// One pruner, with settings as `name:key=value`.
     #[serde(default)]
     pub method: Option<String>,
-    /// Or several.
+    /// Several pruners, each in the form of `method`; one of the two is given.
     #[serde(default)]
     pub methods: Vec<String>,
     /// Budgets, in place of the sweep's.
@@ -75,12 +75,12 @@ pub struct Entry {
     pub authors: bool,
 }
 
-/// Refinement blocks.
+/// The refinement blocks of a sweep's entry.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Layers {
-    /// These.
-    These(Vec<usize>),
+    /// Block numbers, from 1.
+    Explicit(Vec<usize>),
     /// `"all"`: every block of the model that can be refined after.
     Word(String),
 }
@@ -92,7 +92,7 @@ fn yes() -> bool {
 impl Sweep {
     /// A sweep that comes with the program, by its name, or one from a file.
     pub fn open(name: &str) -> Result<Self> {
-        let text = match ready(name) {
+        let text = match builtin(name) {
             Some(text) => text.to_owned(),
             None => read(name)?,
         };
@@ -163,7 +163,7 @@ impl Entry {
         let budgets = if self.budgets.is_empty() { budgets } else { &self.budgets };
         let layers: Vec<Option<usize>> = match &self.refine_layers {
             None => vec![None],
-            Some(Layers::These(layers)) => layers.iter().copied().map(Some).collect(),
+            Some(Layers::Explicit(layers)) => layers.iter().copied().map(Some).collect(),
             Some(Layers::Word(_)) => all.iter().copied().map(Some).collect(),
         };
         let pools: Vec<Option<usize>> = match self.pools.as_slice() {
@@ -229,7 +229,7 @@ const MAX_BYTES: u64 = 1 << 20;
 fn read(name: &str) -> Result<String> {
     let path = Path::new(name);
     let wrong = |message: String| Error::Sweep { name: name.to_owned(), message };
-    let known: Vec<&str> = READY.iter().map(|(name, _)| *name).collect();
+    let known: Vec<&str> = BUILTIN_SWEEPS.iter().map(|(name, _)| *name).collect();
     let found = std::fs::metadata(path).map_err(|error| {
         wrong(format!("{error}; accepted: a file, or one of {}", known.join(", ")))
     })?;

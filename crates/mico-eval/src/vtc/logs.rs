@@ -10,14 +10,15 @@ use serde_json::Value;
 
 use super::TASKS;
 use crate::error::{Error, Result};
+use crate::file_error::FileError;
 use crate::journal::Journal;
 use crate::manifest::Manifest;
-use crate::summary::gather;
+use crate::summary::columns_of;
 
 /// Whether each question was answered rightly, by task and document.
 pub(super) type Logs = BTreeMap<&'static str, BTreeMap<String, bool>>;
 
-/// A setting's answers.
+/// The answers of a model under one setting.
 pub(super) struct Answers {
     pub(super) setting: String,
     pub(super) budget: Option<usize>,
@@ -29,7 +30,7 @@ pub(super) struct Answers {
 /// parquet tell.
 pub(super) fn answers(folder: &Path) -> Result<Vec<Answers>> {
     let manifest = Manifest::read(folder)?;
-    let columns = gather(&manifest, &Journal::read(folder)?)?;
+    let columns = columns_of(&manifest, &Journal::read(folder)?)?;
     let mut all = Vec::new();
     for (at, setting) in manifest.settings.iter().enumerate() {
         let mut logs = Logs::new();
@@ -57,8 +58,8 @@ pub(super) fn reference(data: &Path) -> Result<PathBuf> {
         return Ok(found);
     }
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(data).map_err(Error::io(data))? {
-        let folder = entry.map_err(Error::io(data))?.path().join("Downsample");
+    for entry in std::fs::read_dir(data).map_err(FileError::io(data))? {
+        let folder = entry.map_err(FileError::io(data))?.path().join("Downsample");
         if folder.join("1").is_dir() {
             found.push(folder);
         }
@@ -68,7 +69,7 @@ pub(super) fn reference(data: &Path) -> Result<PathBuf> {
         [only] => Ok(only.clone()),
         [] => {
             let reason = "no folder Downsample/1 with the reference's logs".to_owned();
-            Err(Error::Apart { path: data.to_owned(), reason })
+            Err(Error::Incompatible { path: data.to_owned(), reason })
         }
         several => {
             let names: Vec<String> =
@@ -81,10 +82,10 @@ pub(super) fn reference(data: &Path) -> Result<PathBuf> {
 
 /// The sample logs of a folder.
 pub(super) fn logs(folder: &Path) -> Result<Logs> {
-    let apart = |reason: String| Error::Apart { path: folder.to_owned(), reason };
+    let apart = |reason: String| Error::Incompatible { path: folder.to_owned(), reason };
     let mut paths = Vec::new();
-    for entry in std::fs::read_dir(folder).map_err(Error::io(folder))? {
-        paths.push(entry.map_err(Error::io(folder))?.path());
+    for entry in std::fs::read_dir(folder).map_err(FileError::io(folder))? {
+        paths.push(entry.map_err(FileError::io(folder))?.path());
     }
     paths.sort();
     let mut logs = Logs::new();
@@ -113,8 +114,8 @@ fn names(name: &str, task: &str) -> bool {
 }
 
 fn log(path: &Path, task: &str) -> Result<BTreeMap<String, bool>> {
-    let failed = |reason: String| Error::Apart { path: path.to_owned(), reason };
-    let file = File::open(path).map_err(Error::io(path))?;
+    let failed = |reason: String| Error::Incompatible { path: path.to_owned(), reason };
+    let file = File::open(path).map_err(FileError::io(path))?;
     let mut answers = BTreeMap::new();
     for (number, line) in (1..).zip(BufReader::new(file).lines()) {
         let line = line.map_err(|error| failed(format!("line {number}: {error}")))?;

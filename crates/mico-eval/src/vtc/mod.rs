@@ -34,7 +34,7 @@ pub struct Folders<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Task {
-    /// Its name.
+    /// The name of the task, one of VTC-Bench's eight.
     #[serde(rename = "task")]
     pub name: &'static str,
     /// Questions that need resolution.
@@ -51,7 +51,7 @@ pub struct Task {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Factor {
-    /// The factor.
+    /// The factor by which the reference model's images were downsampled.
     pub downsample: u32,
     /// The tasks there are answers to.
     pub tasks: Vec<Task>,
@@ -73,9 +73,9 @@ pub struct Factor {
 pub struct Target {
     /// What it is called; empty for sample logs.
     pub setting: String,
-    /// Its budget.
+    /// The budget T of the setting; `None` if it prunes nothing or is not known.
     pub budget: Option<usize>,
-    /// Tasks without answers.
+    /// The names of tasks that the setting has no answers to.
     pub missing: Vec<&'static str>,
     /// What came out, by downsampling factor.
     pub factors: Vec<Factor>,
@@ -85,7 +85,7 @@ pub struct Target {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Report {
-    /// The benchmark's name.
+    /// The name of the benchmark, the same in every report.
     pub task: &'static str,
     /// The folder with the reference model's logs.
     pub reference: PathBuf,
@@ -133,7 +133,7 @@ fn reduced(reference: &Path) -> Result<Vec<(u32, Logs)>> {
     }
     if reduced.is_empty() {
         let reason = "no folder 2, 3, 4, 5 or 10 with logs".to_owned();
-        return Err(Error::Apart { path: reference.to_owned(), reason });
+        return Err(Error::Incompatible { path: reference.to_owned(), reason });
     }
     Ok(reduced)
 }
@@ -185,7 +185,7 @@ fn percent(group: &[String], answers: &BTreeMap<String, bool>) -> Option<f64> {
 }
 
 impl Report {
-    /// For people.
+    /// The report as a plain-text table, for people.
     pub fn text(&self) -> String {
         let shown = |value: Option<f64>| {
             value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))

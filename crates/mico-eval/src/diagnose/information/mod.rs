@@ -11,14 +11,14 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::encode::PictureError;
 use super::error::{DiagnoseError, Result};
-use super::look::Miss;
 use super::measure::{Measure, draws};
 use super::region::{LabelCount, labels_of};
-use super::source::{Check, Damaged, drawn};
+use super::source::{Check, DamagedImage, drawn};
 use super::{Diagnose, Progress};
 use crate::stats::{Trim, spearman};
-use positions::{Bins, Part, Places};
+use positions::{Bins, Part, PositionLayout};
 
 /// Share that the two-sided trim takes off each end.
 const TRIM: f64 = 0.01;
@@ -44,16 +44,16 @@ pub struct Information {
     /// Every position; in no JSON, they make a file of their own.
     #[serde(skip)]
     pub points: Vec<PositionPoint>,
-    /// Pictures left out.
-    pub damaged: Vec<Damaged>,
+    /// Pictures that were left out, each with what is wrong with it.
+    pub damaged: Vec<DamagedImage>,
 }
 
 /// A correlation of what a trim leaves.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trimmed {
-    /// Which trim.
+    /// The name of the rule by which outliers are left out.
     pub trim: &'static str,
-    /// Points that stay.
+    /// The number of points that the trim leaves.
     pub n: usize,
     /// Spearman's correlation; intervals draw the pictures of A and of B again.
     pub rho: Measure,
@@ -62,7 +62,7 @@ pub struct Trimmed {
 /// Pictures of one layout.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InformationBin {
-    /// The layout.
+    /// The layout's groups and grids, which all pictures of the bin share.
     pub layout: String,
     /// Pictures in A and in B.
     pub pictures: [usize; 2],
@@ -104,7 +104,8 @@ const TRIMS: [(&str, Trim); 3] = [
     ("Tukey 1.5 IQR", Trim::Tukey),
 ];
 
-/// Runs the check.
+/// Correlates the feature norm of tokens with the entropy of the labels at their positions, each
+/// estimated on another half of the pictures.
 pub fn information(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Information> {
     let pictures = drawn(on.source, Check::Information, on.seed, on.limit);
     if pictures.len() < 2 {
@@ -113,16 +114,18 @@ pub fn information(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Informa
     }
     let first: BTreeSet<usize> = pictures[..pictures.len() / 2].iter().copied().collect();
     let part = |picture: usize| part(on, picture, first.contains(&picture));
-    let gathered = on.gather(&pictures, progress, part)?;
-    let bins = Bins::new(on.source.classes(), gathered.found);
+    let results = on.gather(&pictures, progress, part)?;
+    let bins = Bins::new(on.source.classes(), results.found);
     if bins.pictures().contains(&0) {
-        let found = match gathered.damaged.first() {
-            Some(Damaged { picture, reason }) => format!("no usable picture ({picture}: {reason})"),
+        let found = match results.damaged.first() {
+            Some(DamagedImage { picture, reason }) => {
+                format!("no usable picture ({picture}: {reason})")
+            }
             None => "no usable picture".into(),
         };
         return Err(too_few(found));
     }
-    Ok(summary(on, &bins, gathered.damaged))
+    Ok(summary(on, &bins, results.damaged))
 }
 
 fn too_few(found: String) -> DiagnoseError {
@@ -135,15 +138,15 @@ fn part(
     on: &Diagnose<'_>,
     picture: usize,
     labels: bool,
-) -> std::result::Result<(Places, Part), Miss> {
+) -> std::result::Result<(PositionLayout, Part), PictureError> {
     let (image, map) = (on.source.image(picture)?, on.source.labels(picture)?);
     if image.size() != map.size() {
         let message = format!("a label map of {} for a picture of {}", map.size(), image.size());
-        return Err(Miss::Damaged(message));
+        return Err(PictureError::Damaged(message));
     }
-    let look = on.look(image)?;
-    let layout = look.layout();
-    let places = Places::of(layout);
+    let encoded = on.encode(image)?;
+    let layout = encoded.layout();
+    let places = PositionLayout::of(layout);
     let shown = (0..layout.len())
         .filter(|&token| !layout.region(token).is_empty())
         .filter_map(|token| Some((token, places.position(layout.tokens()[token].patch?))));
@@ -154,12 +157,12 @@ fn part(
         });
         return Ok((places.clone(), Part::Labels(counts.collect())));
     }
-    let norms = shown.map(|(token, position)| Ok((position, look.norm(token)? as f32)));
-    let norms = norms.collect::<std::result::Result<Vec<_>, Miss>>()?;
+    let norms = shown.map(|(token, position)| Ok((position, encoded.norm(token)? as f32)));
+    let norms = norms.collect::<std::result::Result<Vec<_>, PictureError>>()?;
     Ok((places, Part::Norms(norms)))
 }
 
-fn summary(on: &Diagnose<'_>, bins: &Bins, damaged: Vec<Damaged>) -> Information {
+fn summary(on: &Diagnose<'_>, bins: &Bins, damaged: Vec<DamagedImage>) -> Information {
     let pictures = bins.pictures();
     let points = bins.points(None, None);
     let rho = |points: &[PositionPoint], trim: Trim| correlation(&pairs(points), trim);

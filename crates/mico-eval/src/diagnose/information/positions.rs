@@ -9,7 +9,7 @@ use crate::stats::{Trim, jeffreys_entropy};
 
 /// Positions with labels and how often they have them.
 type Labels = Vec<(u32, u16, u32)>;
-/// Positions with norms.
+/// The feature norm at each position of a picture.
 type Norms = Vec<(u32, f32)>;
 
 /// What a picture gives.
@@ -21,13 +21,13 @@ pub(super) enum Part {
 /// The positions of a layout. Two pictures have the same if their groups are of the same kinds and
 /// sizes; which patches the packing leaves out does not matter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Places {
+pub(super) struct PositionLayout {
     name: String,
     /// Position of each group's first patch, and the number of all.
     starts: Vec<u32>,
 }
 
-impl Places {
+impl PositionLayout {
     pub(super) fn of(layout: &VisualLayout) -> Self {
         let mut starts = vec![0];
         let mut kinds: Vec<(String, usize)> = Vec::new();
@@ -76,10 +76,10 @@ struct Bin {
     norms: Vec<(usize, Norms)>,
 }
 
-/// Every layout.
+/// The pictures of the check, grouped by their layout.
 pub(super) struct Bins {
     classes: usize,
-    layouts: Vec<(Places, Bin)>,
+    layouts: Vec<(PositionLayout, Bin)>,
     pictures: [usize; 2],
 }
 
@@ -89,8 +89,8 @@ fn weight(weights: Option<&[u16]>, picture: usize) -> f64 {
 }
 
 impl Bins {
-    pub(super) fn new(classes: usize, parts: Vec<(Places, Part)>) -> Self {
-        let (mut bins, mut pictures) = (BTreeMap::<Places, Bin>::new(), [0, 0]);
+    pub(super) fn new(classes: usize, parts: Vec<(PositionLayout, Part)>) -> Self {
+        let (mut bins, mut pictures) = (BTreeMap::<PositionLayout, Bin>::new(), [0, 0]);
         for (places, part) in parts {
             let bin = bins.entry(places).or_default();
             match part {
@@ -163,7 +163,7 @@ impl Bins {
 
     /// Each layout by itself.
     pub(super) fn each(&self, points: &[PositionPoint]) -> Vec<InformationBin> {
-        let of = |(index, (places, bin)): (usize, &(Places, Bin))| {
+        let of = |(index, (places, bin)): (usize, &(PositionLayout, Bin))| {
             let own = points.iter().filter(|point| point.bin == index).copied();
             let own = pairs(&own.collect::<Vec<_>>());
             InformationBin {
@@ -218,9 +218,9 @@ mod tests {
 
     use super::*;
 
-    fn places(rows: usize) -> Places {
+    fn places(rows: usize) -> PositionLayout {
         let groups = vec![Group { kind: GroupKind::Whole, rows, columns: 2 }];
-        Places::of(&VisualLayout::new(Size::new(4, 4), groups, Vec::new()).unwrap())
+        PositionLayout::of(&VisualLayout::new(Size::new(4, 4), groups, Vec::new()).unwrap())
     }
 
     #[test]
@@ -257,7 +257,7 @@ mod tests {
         let crop =
             |row, column| Group { kind: GroupKind::Crop { row, column }, rows: 3, columns: 3 };
         let of = |groups: Vec<Group>| {
-            Places::of(&VisualLayout::new(Size::new(4, 4), groups, Vec::new()).unwrap())
+            PositionLayout::of(&VisualLayout::new(Size::new(4, 4), groups, Vec::new()).unwrap())
         };
         let (wide, high) = (of(vec![crop(0, 0), crop(0, 1)]), of(vec![crop(0, 0), crop(1, 0)]));
         assert_eq!(wide.name, "2 x crop 3x3 (1 by 2)");

@@ -12,14 +12,14 @@ use std::collections::BTreeSet;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::encode::{EncodedPicture, PictureError, norm};
 use super::error::{DiagnoseError, Result};
-use super::look::{Look, Miss, norm};
 use super::measure::Measure;
-use super::probe::{Examples, Probe, ProbeKind, Trained};
+use super::probe::{Examples, Probe, ProbeKind, TrainedProbe};
 use super::region::tokens_of;
-use super::source::{Check, Damaged, PixelBox, drawn};
+use super::source::{Check, DamagedImage, PixelBox, drawn};
 use super::{Diagnose, Progress};
-use trials::{Outcome, Tested, test};
+use trials::{ObjectTrials, Outcome, test};
 
 /// Percent of the region that is covered.
 pub(super) const STRENGTHS: [usize; 4] = [25, 50, 75, 100];
@@ -48,13 +48,13 @@ pub struct Reliability {
     /// Each kind of probe.
     pub probes: Vec<ProbeReport>,
     /// Pictures and objects left out.
-    pub damaged: Vec<Damaged>,
+    pub damaged: Vec<DamagedImage>,
 }
 
 /// Counts for training, validation and test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct SplitCounts {
-    /// Pictures.
+    /// Pictures of the training, validation and test split.
     pub pictures: [usize; 3],
     /// Objects; of a test picture one is drawn, among those of trained categories.
     pub objects: [usize; 3],
@@ -63,9 +63,9 @@ pub struct SplitCounts {
 /// What one kind of probe showed.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProbeReport {
-    /// The kind.
+    /// The kind of classifier.
     pub probe: ProbeKind,
-    /// Its heads.
+    /// The classifiers of this kind, one for each seed.
     pub heads: Vec<HeadReport>,
     /// Accuracy on test objects with nothing covered.
     pub clean: Measure,
@@ -78,7 +78,7 @@ pub struct ProbeReport {
 /// How a head's training went.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct HeadReport {
-    /// Its seed.
+    /// The seed of the head's initial weights and of the order of its training examples.
     pub seed: u64,
     /// The epoch that was kept, from 1.
     pub epoch: usize,
@@ -88,7 +88,7 @@ pub struct HeadReport {
     pub validation: f64,
 }
 
-/// What is covered.
+/// Which region of a picture is covered in a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
@@ -99,10 +99,10 @@ pub enum Arm {
 }
 
 impl Arm {
-    /// Both.
+    /// Both arms, in the order of reports.
     pub const ALL: [Self; 2] = [Self::Target, Self::Context];
 
-    /// Its name.
+    /// The name in reports and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Target => "target",
@@ -122,10 +122,10 @@ pub enum Score {
 }
 
 impl Score {
-    /// Both.
+    /// Both scores, in the order of reports.
     pub const ALL: [Self; 2] = [Self::Attention, Self::Norm];
 
-    /// Its name.
+    /// The name in reports and JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Attention => "attention",
@@ -137,7 +137,7 @@ impl Score {
 /// A probe's accuracy with some of the picture covered.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Accuracy {
-    /// What is covered.
+    /// The region that was covered.
     pub arm: Arm,
     /// How much of the region, in percent.
     pub strength: usize,
@@ -148,9 +148,9 @@ pub struct Accuracy {
 /// How well a score orders right and wrong answers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Concordance {
-    /// What is covered.
+    /// The region that was covered.
     pub arm: Arm,
-    /// The score.
+    /// The score whose order is compared with right and wrong answers.
     pub score: Score,
     /// The concordance; 0.5 says nothing.
     pub concordance: Measure,
@@ -163,23 +163,26 @@ pub struct Concordance {
 }
 
 /// What a probe and a score are given of a region.
-pub(super) struct Reading {
-    /// Unit-length mean feature.
+pub(super) struct RegionFeatures {
+    /// The mean feature of the region's tokens, scaled to unit length.
     pub(super) feature: Vec<f32>,
     pub(super) attention: f64,
     pub(super) norm: f64,
 }
 
-impl Reading {
-    pub(super) fn of(look: &Look, tokens: &[usize]) -> std::result::Result<Self, Miss> {
-        let features = look.features()?;
+impl RegionFeatures {
+    pub(super) fn of(
+        encoded: &EncodedPicture,
+        tokens: &[usize],
+    ) -> std::result::Result<Self, PictureError> {
+        let features = encoded.features()?;
         let count = tokens.len().max(1) as f64;
         let width = tokens.first().map_or(0, |&token| features.row(token).len());
         let (mut sums, mut attention, mut lengths) = (vec![0.0_f64; width], 0.0, 0.0);
         for &token in tokens {
             let row = features.row(token);
             sums.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value));
-            attention += look.reliability(token)? / count;
+            attention += encoded.reliability(token)? / count;
             lengths += norm(row) / count;
         }
         let length = sums.iter().map(|sum| sum * sum).sum::<f64>().sqrt();
@@ -189,7 +192,7 @@ impl Reading {
 }
 
 /// The objects of a picture to learn from.
-struct Lesson {
+struct TrainingPicture {
     readings: Vec<(String, Vec<f32>)>,
     damaged: Vec<String>,
     picture: usize,
@@ -197,13 +200,14 @@ struct Lesson {
 
 /// Probes ready to be tested.
 pub(super) struct Heads {
-    /// Sorted.
+    /// The names of the training categories in ascending order; a probe's outputs have this order.
     pub(super) categories: Vec<String>,
     /// The heads of the first kind of probe, then those of the next.
-    pub(super) trained: Vec<Trained>,
+    pub(super) trained: Vec<TrainedProbe>,
 }
 
-/// Runs the check.
+/// Trains probes that name objects, covers parts of test pictures, and measures whether attention
+/// is higher where the probes still succeed.
 pub fn reliability(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Reliability> {
     let pictures = drawn(on.source, Check::Reliability, on.seed, on.limit);
     if pictures.len() < 3 {
@@ -222,7 +226,8 @@ pub fn reliability(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Reliabi
     let validated: BTreeSet<usize> = validated.iter().copied().collect();
     for lesson in learnt.found {
         let picture = on.source.title(lesson.picture);
-        let named = |reason: &String| Damaged { picture: picture.clone(), reason: reason.clone() };
+        let named =
+            |reason: &String| DamagedImage { picture: picture.clone(), reason: reason.clone() };
         damaged.extend(lesson.damaged.iter().map(named));
         if validated.contains(&lesson.picture) { &mut checks } else { &mut lessons }.push(lesson);
     }
@@ -245,7 +250,7 @@ pub fn reliability(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Reliabi
         Outcome::Tested(tested) => Some(tested),
         Outcome::Unseen => None,
     };
-    let tested: Vec<Tested> = outcomes.found.into_iter().filter_map(found).collect();
+    let tested: Vec<ObjectTrials> = outcomes.found.into_iter().filter_map(found).collect();
     if tested.is_empty() {
         let found = format!("no object to test on, {unseen} of categories not trained on");
         return Err(too_few(&found, damaged.first()));
@@ -264,7 +269,7 @@ pub fn reliability(on: &Diagnose<'_>, progress: &Progress<'_>) -> Result<Reliabi
     })
 }
 
-fn too_few(found: &str, first: Option<&Damaged>) -> DiagnoseError {
+fn too_few(found: &str, first: Option<&DamagedImage>) -> DiagnoseError {
     let first =
         first.map_or(String::new(), |first| format!(" ({}: {})", first.picture, first.reason));
     DiagnoseError::TooFew {
@@ -285,20 +290,23 @@ fn signal(on: &Diagnose<'_>) -> &'static str {
 }
 
 /// The tokens of a box, or why there are none.
-pub(super) fn region(look: &Look, place: &PixelBox) -> std::result::Result<Vec<usize>, String> {
-    let clipped = place.clipped(look.layout().image());
+pub(super) fn region(
+    encoded: &EncodedPicture,
+    place: &PixelBox,
+) -> std::result::Result<Vec<usize>, String> {
+    let clipped = place.clipped(encoded.layout().image());
     let place = clipped.ok_or_else(|| format!("{place} lies outside the picture"))?;
-    let tokens = tokens_of(look.layout(), &place);
+    let tokens = tokens_of(encoded.layout(), &place);
     if tokens.is_empty() { Err(format!("no token shows {place}")) } else { Ok(tokens) }
 }
 
-fn lesson(on: &Diagnose<'_>, picture: usize) -> std::result::Result<Lesson, Miss> {
-    let look = on.look(on.source.image(picture)?)?;
-    let mut lesson = Lesson { readings: Vec::new(), damaged: Vec::new(), picture };
+fn lesson(on: &Diagnose<'_>, picture: usize) -> std::result::Result<TrainingPicture, PictureError> {
+    let encoded = on.encode(on.source.image(picture)?)?;
+    let mut lesson = TrainingPicture { readings: Vec::new(), damaged: Vec::new(), picture };
     for object in on.source.objects(picture) {
-        match region(&look, &object.place) {
+        match region(&encoded, &object.place) {
             Ok(tokens) => {
-                let reading = Reading::of(&look, &tokens)?;
+                let reading = RegionFeatures::of(&encoded, &tokens)?;
                 lesson.readings.push((object.category, reading.feature));
             }
             Err(reason) => lesson.damaged.push(reason),
@@ -307,12 +315,12 @@ fn lesson(on: &Diagnose<'_>, picture: usize) -> std::result::Result<Lesson, Miss
     Ok(lesson)
 }
 
-fn categories(lessons: &[Lesson]) -> impl Iterator<Item = &str> {
+fn categories(lessons: &[TrainingPicture]) -> impl Iterator<Item = &str> {
     lessons.iter().flat_map(|lesson| lesson.readings.iter().map(|(name, _)| name.as_str()))
 }
 
 /// Examples of known categories, and the number of others.
-fn examples(lessons: &[Lesson], categories: &[String]) -> (Examples, usize) {
+fn examples(lessons: &[TrainingPicture], categories: &[String]) -> (Examples, usize) {
     let (mut examples, mut unseen) = (Examples::default(), 0);
     for (name, feature) in lessons.iter().flat_map(|lesson| &lesson.readings) {
         match categories.binary_search(name) {

@@ -1,17 +1,17 @@
 //! From trials to accuracies and concordances.
 
-use super::trials::{Stratum, Tested, Trial};
+use super::trials::{ObjectTrials, Stratum, Trial};
 use super::{Accuracy, Arm, Concordance, HEADS, HeadReport, Heads, ProbeReport, STRENGTHS, Score};
 use crate::diagnose::measure::Measure;
 use crate::diagnose::probe::ProbeKind;
 use crate::stats::concordance;
 
 /// A report of each kind of probe.
-pub(super) fn probes(heads: &Heads, tested: &[Tested]) -> Vec<ProbeReport> {
+pub(super) fn probes(heads: &Heads, tested: &[ObjectTrials]) -> Vec<ProbeReport> {
     let report = |(index, probe): (usize, ProbeKind)| {
         let own = index * HEADS.len()..(index + 1) * HEADS.len();
         let trained = HEADS.into_iter().zip(&heads.trained[own.clone()]);
-        let head = |(seed, trained): (u64, &crate::diagnose::probe::Trained)| HeadReport {
+        let head = |(seed, trained): (u64, &crate::diagnose::probe::TrainedProbe)| HeadReport {
             seed,
             epoch: trained.epoch,
             training: trained.accuracy[0],
@@ -44,8 +44,8 @@ fn mean(values: impl Iterator<Item = f64>) -> (f64, f64) {
     if count > 0.0 { (sum / count, 1.0) } else { (0.0, 0.0) }
 }
 
-fn accurate(tested: &[Tested], heads: &[usize], arm: Arm, strength: usize) -> Accuracy {
-    let of = |each: &Tested| {
+fn accurate(tested: &[ObjectTrials], heads: &[usize], arm: Arm, strength: usize) -> Accuracy {
+    let of = |each: &ObjectTrials| {
         let strata = each.strata.iter().filter(|s| s.arm == arm && s.strength == strength);
         let trials = strata.flat_map(|stratum| &stratum.trials);
         mean(trials.flat_map(|trial| heads.iter().map(|&head| f64::from(trial.right[head]))))
@@ -55,7 +55,7 @@ fn accurate(tested: &[Tested], heads: &[usize], arm: Arm, strength: usize) -> Ac
 }
 
 /// Mean over heads, then strengths, then pictures, of what is defined.
-fn concordant(tested: &[Tested], heads: &[usize], arm: Arm, score: Score) -> Concordance {
+fn concordant(tested: &[ObjectTrials], heads: &[usize], arm: Arm, score: Score) -> Concordance {
     let (mut defined, mut undefined) = (0, 0);
     let mut pictures = Vec::with_capacity(tested.len());
     for each in tested {
@@ -113,8 +113,8 @@ mod tests {
         let weak = stratum(50, &[(0.5, 3.0, true), (0.5, 1.0, false)]);
         let wrong = stratum(100, &[(0.5, 1.0, false), (0.5, 1.0, false)]);
         let tested = vec![
-            Tested { strata: vec![mixed, weak, wrong.clone()], ..Tested::default() },
-            Tested { strata: vec![wrong], ..Tested::default() },
+            ObjectTrials { strata: vec![mixed, weak, wrong.clone()], ..ObjectTrials::default() },
+            ObjectTrials { strata: vec![wrong], ..ObjectTrials::default() },
         ];
         let attention = concordant(&tested, &[0, 1, 2], Arm::Target, Score::Attention);
         // Two heads of two strengths: 1 and 1/2.

@@ -3,12 +3,12 @@
 use mico_util::SplitMix64;
 use mico_vision::RgbImage;
 
-use super::{Arm, HEADS, Heads, REPEATS, Reading, STRENGTHS, region};
+use super::{Arm, HEADS, Heads, REPEATS, RegionFeatures, STRENGTHS, region};
 use crate::diagnose::Diagnose;
-use crate::diagnose::look::Miss;
+use crate::diagnose::encode::PictureError;
 use crate::diagnose::mask::{Cells, cover, draw};
 use crate::diagnose::probe::ProbeKind;
-use crate::diagnose::source::Marked;
+use crate::diagnose::source::LabeledObject;
 
 /// Sets these random numbers apart from others.
 const OBJECT: u64 = 0x6f62_6a65;
@@ -18,14 +18,14 @@ pub(super) const ALL_HEADS: usize = ProbeKind::ALL.len() * HEADS.len();
 
 /// What became of a picture to test on.
 pub(super) enum Outcome {
-    Tested(Tested),
+    Tested(ObjectTrials),
     /// No training object had a category of its objects.
     Unseen,
 }
 
 /// The trials of one object.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Tested {
+pub(super) struct ObjectTrials {
     /// Which heads are right with nothing covered.
     pub(super) clean: [bool; ALL_HEADS],
     pub(super) strata: Vec<Stratum>,
@@ -54,37 +54,38 @@ pub(super) fn test(
     on: &Diagnose<'_>,
     heads: &Heads,
     picture: usize,
-) -> std::result::Result<Outcome, Miss> {
-    let known = |object: Marked| {
+) -> std::result::Result<Outcome, PictureError> {
+    let known = |object: LabeledObject| {
         let category = heads.categories.binary_search(&object.category).ok()?;
         Some((object, category))
     };
-    let objects: Vec<(Marked, usize)> =
+    let objects: Vec<(LabeledObject, usize)> =
         on.source.objects(picture).into_iter().filter_map(known).collect();
     let mut rng = SplitMix64::keyed(&[OBJECT, on.seed, picture as u64]);
     let Some((object, category)) = rng.pick(&objects) else { return Ok(Outcome::Unseen) };
     let category = *category;
-    Subject { on, heads, picture, category }.tested(object).map(Outcome::Tested)
+    TrialContext { on, heads, picture, category }.tested(object).map(Outcome::Tested)
 }
 
 /// What trials of one object have in common.
-struct Subject<'a> {
+struct TrialContext<'a> {
     on: &'a Diagnose<'a>,
     heads: &'a Heads,
     picture: usize,
     category: usize,
 }
 
-impl Subject<'_> {
-    fn tested(&self, object: &Marked) -> std::result::Result<Tested, Miss> {
+impl TrialContext<'_> {
+    fn tested(&self, object: &LabeledObject) -> std::result::Result<ObjectTrials, PictureError> {
         let image = self.on.source.image(self.picture)?;
         let outside = || format!("{} lies outside the picture", object.place);
         let place = object.place.clipped(image.size()).ok_or_else(outside)?;
-        let look = self.on.look(image.clone())?;
+        let encoded = self.on.encode(image.clone())?;
         // The region stays the same whatever is covered.
-        let tokens = region(&look, &place)?;
-        let clean = Reading::of(&look, &tokens)?;
-        let mut tested = Tested { clean: self.right(&clean.feature), ..Tested::default() };
+        let tokens = region(&encoded, &place)?;
+        let clean = RegionFeatures::of(&encoded, &tokens)?;
+        let mut tested =
+            ObjectTrials { clean: self.right(&clean.feature), ..ObjectTrials::default() };
         let cells = Cells::new(&place, image.size());
         for arm in Arm::ALL {
             let from = match arm {
@@ -118,9 +119,9 @@ impl Subject<'_> {
         SplitMix64::keyed(&[MASK, self.on.seed, self.picture as u64, arm, strength, repeat])
     }
 
-    fn trial(&self, image: RgbImage, tokens: &[usize]) -> std::result::Result<Trial, Miss> {
-        let reading = Reading::of(&self.on.look(image)?, tokens)?;
-        let Reading { attention, norm, feature } = reading;
+    fn trial(&self, image: RgbImage, tokens: &[usize]) -> std::result::Result<Trial, PictureError> {
+        let reading = RegionFeatures::of(&self.on.encode(image)?, tokens)?;
+        let RegionFeatures { attention, norm, feature } = reading;
         Ok(Trial { attention, norm, right: self.right(&feature) })
     }
 

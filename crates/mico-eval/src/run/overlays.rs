@@ -11,7 +11,8 @@ use mico_util::files::write_atomic;
 use mico_vision::{RgbImage, Size};
 
 use crate::condition::Condition;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::file_error::FileError;
 use crate::item::Item;
 use crate::record::RecordKey;
 
@@ -32,22 +33,22 @@ const QUALITY: u8 = 80;
 
 /// A folder of pictures.
 #[derive(Debug)]
-pub struct Album {
+pub struct OverlayStore {
     folder: PathBuf,
     most: usize,
 }
 
 /// What the engine was given as one input.
-pub(super) enum Frames {
+pub(super) enum InputPixels {
     Image(RgbImage),
     Video(Vec<RgbImage>),
 }
 
-impl Album {
+impl OverlayStore {
     /// Makes the folder for pictures of the first `most` items of each track in a results folder.
     pub fn open(results: &Path, most: usize) -> Result<Self> {
         let folder = results.join(PICTURES);
-        fs::create_dir_all(&folder).map_err(Error::io(&folder))?;
+        fs::create_dir_all(&folder).map_err(FileError::io(&folder))?;
         Ok(Self { folder, most })
     }
 
@@ -62,23 +63,28 @@ impl Album {
             // A part need not have kept any.
             let listed = fs::read_dir(part.join(PICTURES)).into_iter().flatten().flatten();
             for entry in listed.filter(|entry| entry.path().extension() == Some("jpg".as_ref())) {
-                let album = Self::open(whole, 0)?;
-                let bytes = fs::read(entry.path()).map_err(Error::io(&entry.path()))?;
-                album.write(&entry.file_name().to_string_lossy(), &bytes)?;
+                let store = Self::open(whole, 0)?;
+                let bytes = fs::read(entry.path()).map_err(FileError::io(&entry.path()))?;
+                store.write(&entry.file_name().to_string_lossy(), &bytes)?;
             }
         }
         Ok(())
     }
 
     /// Whether a picture is to be kept; plain grey is none.
-    pub(super) fn wants(&self, item: &Item, setting: &Condition) -> bool {
+    pub(super) fn includes(&self, item: &Item, setting: &Condition) -> bool {
         item.position < self.most && !setting.blank
     }
 
     /// Writes the picture of an answer: whole or not at all. Where nothing can be drawn, no file is
     /// written.
-    pub(super) fn keep(&self, key: &RecordKey, shown: &[Frames], outcome: &Outcome) -> Result<()> {
-        let Some(jpeg) = sheet(&drawn(shown, outcome)).and_then(|sheet| encode(&sheet)) else {
+    pub(super) fn save(
+        &self,
+        key: &RecordKey,
+        inputs: &[InputPixels],
+        outcome: &Outcome,
+    ) -> Result<()> {
+        let Some(jpeg) = sheet(&shaded(inputs, outcome)).and_then(|sheet| encode(&sheet)) else {
             return Ok(());
         };
         self.write(&format!("{key}.jpg"), &jpeg)
@@ -86,25 +92,25 @@ impl Album {
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let path = self.folder.join(name);
-        write_atomic(&path, bytes).map_err(Error::io(&path))
+        Ok(write_atomic(&path, bytes).map_err(FileError::io(&path))?)
     }
 }
 
 /// Each image and frame with what was dropped dimmed.
-fn drawn(shown: &[Frames], outcome: &Outcome) -> Vec<RgbImage> {
-    let long = match shown {
-        [Frames::Image(_)] => ALONE,
+fn shaded(inputs: &[InputPixels], outcome: &Outcome) -> Vec<RgbImage> {
+    let long = match inputs {
+        [InputPixels::Image(_)] => ALONE,
         _ => AMONG,
     };
     let mut pictures = Vec::new();
-    for (frames, image) in shown.iter().zip(&outcome.images) {
+    for (frames, image) in inputs.iter().zip(&outcome.images) {
         let (stage1, kept) = (outcome.stage1_of(image), &outcome.kept_of(image));
         let (layout, stage1) = (&*image.layout, stage1.as_deref());
         match frames {
-            Frames::Image(image) => {
+            InputPixels::Image(image) => {
                 pictures.extend(shade(&Pruned { image, layout, stage1, kept }, long).ok());
             }
-            Frames::Video(frames) => {
+            InputPixels::Video(frames) => {
                 let clip = Clip { frames, layout, stage1, kept, labels: &[] };
                 pictures.extend(shade_frames(&clip, FRAMES, long).unwrap_or_default());
             }
@@ -159,11 +165,11 @@ mod tests {
         assert!(sheet(&[]).is_none());
         assert_eq!(sheet(&[picture(10, 20)]).unwrap().size(), Size::new(10, 20));
         let five = [picture(10, 20), picture(10, 5), picture(10, 5), picture(10, 5), picture(3, 7)];
-        let drawn = sheet(&five).unwrap();
-        assert_eq!(drawn.size(), Size::new(52, 31));
-        assert_eq!(drawn.pixel(0, 24), Some([9, 8, 7]));
-        assert_eq!(drawn.pixel(0, 21), Some(GROUND));
-        let jpeg = encode(&drawn).unwrap();
+        let shaded = sheet(&five).unwrap();
+        assert_eq!(shaded.size(), Size::new(52, 31));
+        assert_eq!(shaded.pixel(0, 24), Some([9, 8, 7]));
+        assert_eq!(shaded.pixel(0, 21), Some(GROUND));
+        let jpeg = encode(&shaded).unwrap();
         assert_eq!(&jpeg[..2], [0xff, 0xd8]);
     }
 
@@ -175,7 +181,7 @@ mod tests {
             fs::create_dir_all(part(name).join(PICTURES)).unwrap();
             fs::write(part(name).join(PICTURES).join(file), name).unwrap();
         }
-        Album::collect(&[part("a"), part("b"), part("none")], &part("whole")).unwrap();
+        OverlayStore::collect(&[part("a"), part("b"), part("none")], &part("whole")).unwrap();
         let whole = part("whole").join(PICTURES);
         assert_eq!(fs::read_dir(&whole).unwrap().count(), 2);
         assert_eq!(fs::read(whole.join("2.jpg")).unwrap(), b"b");
@@ -185,7 +191,7 @@ mod tests {
     fn what_cannot_be_written_is_named() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(PICTURES), "no folder").unwrap();
-        let message = Album::open(folder.path(), 2).unwrap_err().to_string();
+        let message = OverlayStore::open(folder.path(), 2).unwrap_err().to_string();
         assert!(message.contains(PICTURES), "{message}");
     }
 }

@@ -5,19 +5,20 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use crate::error::{Error, Result};
+use crate::file_error::FileError;
 use crate::journal::{Journal, RECORDS};
 use crate::manifest::{MANIFEST, Manifest, write_bytes, write_json};
 use crate::merge::merge;
-use crate::run::Album;
+use crate::run::OverlayStore;
 use crate::summary::{Summary, paper_table};
 
 /// What was asked, what was answered, and what that comes to.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Evaluated {
+pub struct EvaluationResult {
     /// What was asked of which model under which conditions.
     pub manifest: Manifest,
-    /// The answers.
+    /// The records that were scored.
     pub journal: Journal,
     /// What they come to.
     pub summary: Summary,
@@ -38,7 +39,7 @@ pub struct Document<'a> {
     pub summary: &'a Summary,
 }
 
-impl Evaluated {
+impl EvaluationResult {
     /// Scores the records of a run.
     pub fn new(manifest: Manifest, journal: Journal) -> Result<Self> {
         let summary = Summary::new(&manifest, &journal)?;
@@ -53,13 +54,13 @@ impl Evaluated {
         Self::new(manifest, journal)
     }
 
-    /// For scripts.
+    /// The result as one JSON document, for scripts.
     pub fn document(&self) -> Document<'_> {
         let Manifest { model, fingerprint, argv, .. } = &self.manifest;
         Document { model, fingerprint, argv, summary: &self.summary }
     }
 
-    /// For people.
+    /// The result as Markdown tables, for people.
     pub fn markdown(&self) -> String {
         self.summary.markdown(&self.manifest.title)
     }
@@ -82,16 +83,16 @@ impl Evaluated {
             let message = format!("--out {folder} holds a run, accepted: another folder");
             return Err(Error::invalid(message));
         }
-        std::fs::create_dir_all(folder).map_err(Error::io(folder))?;
+        std::fs::create_dir_all(folder).map_err(FileError::io(folder))?;
         let path = folder.join(RECORDS);
         let mut lines = Vec::new();
         for record in self.journal.records() {
             let line = serde_json::to_writer(&mut lines, &record);
-            line.map_err(|error| Error::io(&path)(error.into()))?;
+            line.map_err(|error| FileError::io(&path)(error.into()))?;
             lines.push(b'\n');
         }
         write_bytes(&path, &lines)?;
-        Album::collect(parts, folder)?;
+        OverlayStore::collect(parts, folder)?;
         // The manifest is written last: without it a folder is what an interruption left.
         self.manifest.write(folder)
     }

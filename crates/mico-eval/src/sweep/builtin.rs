@@ -1,7 +1,7 @@
 //! Sweeps that come with the program: the paper's ablations.
 
 /// Their names and texts.
-pub const READY: [(&str, &str); 6] = [
+pub const BUILTIN_SWEEPS: [(&str, &str); 6] = [
     ("components", include_str!("../../sweeps/components.toml")),
     ("proxies", include_str!("../../sweeps/proxies.toml")),
     ("relevance", include_str!("../../sweeps/relevance.toml")),
@@ -11,8 +11,8 @@ pub const READY: [(&str, &str); 6] = [
 ];
 
 /// The text of the sweep called `name`.
-pub(super) fn ready(name: &str) -> Option<&'static str> {
-    READY.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+pub(super) fn builtin(name: &str) -> Option<&'static str> {
+    BUILTIN_SWEEPS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
 #[cfg(test)]
@@ -23,7 +23,7 @@ mod tests {
 
     #[test]
     fn every_one_can_be_read_and_built() {
-        for (name, text) in READY {
+        for (name, text) in BUILTIN_SWEEPS {
             let sweep = Sweep::parse(name, text).unwrap();
             let settings = sweep.conditions(&[1, 2, 3], &Setting::default()).unwrap();
             for setting in &settings {

@@ -10,27 +10,27 @@ use mico_vision::layout::VisualLayout;
 use rayon::prelude::*;
 
 use super::error::{DiagnoseError, Result};
-use super::source::Damaged;
+use super::source::DamagedImage;
 use super::{Diagnose, Progress};
 
 /// Pictures under way at once, per thread.
 const PER_THREAD: usize = 4;
 
 /// Why a picture gives nothing.
-pub(super) enum Miss {
+pub(super) enum PictureError {
     /// It is to be named and left out.
     Damaged(String),
     /// The check cannot go on.
     Stop(DiagnoseError),
 }
 
-impl From<String> for Miss {
+impl From<String> for PictureError {
     fn from(reason: String) -> Self {
         Self::Damaged(reason)
     }
 }
 
-impl From<Error> for Miss {
+impl From<Error> for PictureError {
     fn from(error: Error) -> Self {
         match error {
             Error::Image { .. } | Error::Unfit { .. } | Error::TooLong { .. } => {
@@ -42,9 +42,9 @@ impl From<Error> for Miss {
 }
 
 /// What pictures gave, in their order, and those that gave nothing.
-pub(super) struct Gathered<T> {
+pub(super) struct PictureResults<T> {
     pub(super) found: Vec<T>,
-    pub(super) damaged: Vec<Damaged>,
+    pub(super) damaged: Vec<DamagedImage>,
 }
 
 impl Diagnose<'_> {
@@ -53,9 +53,9 @@ impl Diagnose<'_> {
         &self,
         pictures: &[usize],
         progress: &Progress<'_>,
-        f: impl Fn(usize) -> std::result::Result<T, Miss> + Sync,
-    ) -> Result<Gathered<T>> {
-        let mut gathered = Gathered { found: Vec::new(), damaged: Vec::new() };
+        f: impl Fn(usize) -> std::result::Result<T, PictureError> + Sync,
+    ) -> Result<PictureResults<T>> {
+        let mut results = PictureResults { found: Vec::new(), damaged: Vec::new() };
         let done = AtomicUsize::new(0);
         progress(0, pictures.len());
         for batch in pictures.chunks(PER_THREAD * rayon::current_num_threads().max(1)) {
@@ -69,22 +69,25 @@ impl Diagnose<'_> {
                 .collect();
             for (picture, outcome) in outcomes {
                 match outcome {
-                    Ok(found) => gathered.found.push(found),
-                    Err(Miss::Damaged(reason)) => {
+                    Ok(found) => results.found.push(found),
+                    Err(PictureError::Damaged(reason)) => {
                         let picture = self.source.title(picture);
-                        gathered.damaged.push(Damaged { picture, reason });
+                        results.damaged.push(DamagedImage { picture, reason });
                     }
-                    Err(Miss::Stop(error)) => return Err(error),
+                    Err(PictureError::Stop(error)) => return Err(error),
                 }
             }
         }
-        Ok(gathered)
+        Ok(results)
     }
 
     /// A picture as Stage 1 sees it.
-    pub(super) fn look(&self, image: RgbImage) -> std::result::Result<Look, Miss> {
+    pub(super) fn encode(
+        &self,
+        image: RgbImage,
+    ) -> std::result::Result<EncodedPicture, PictureError> {
         let image = ImageInput::Decoded(image);
-        Ok(Look(self.engine.encode_image(&image, &self.options(), &mut ())?))
+        Ok(EncodedPicture(self.engine.encode_image(&image, &self.options(), &mut ())?))
     }
 
     /// MiCo at the budget, as the relevance is observed.
@@ -96,31 +99,31 @@ impl Diagnose<'_> {
 }
 
 /// A picture as Stage 1 sees it.
-pub(super) struct Look(pub(super) EncodedImage);
+pub(super) struct EncodedPicture(pub(super) EncodedImage);
 
-impl Look {
+impl EncodedPicture {
     pub(super) fn layout(&self) -> &VisualLayout {
         self.0.layout()
     }
 
-    pub(super) fn features(&self) -> std::result::Result<&Features, Miss> {
-        self.0.features().ok_or_else(|| Miss::Damaged("Stage 1 saw no features".into()))
+    pub(super) fn features(&self) -> std::result::Result<&Features, PictureError> {
+        self.0.features().ok_or_else(|| PictureError::Damaged("Stage 1 saw no features".into()))
     }
 
     /// The feature's length at a token.
-    pub(super) fn norm(&self, token: usize) -> std::result::Result<f64, Miss> {
+    pub(super) fn norm(&self, token: usize) -> std::result::Result<f64, PictureError> {
         Ok(norm(self.features()?.row(token)))
     }
 
     /// The reliability signal at a token.
-    pub(super) fn reliability(&self, token: usize) -> std::result::Result<f64, Miss> {
+    pub(super) fn reliability(&self, token: usize) -> std::result::Result<f64, PictureError> {
         let all = self.0.reliability();
-        let all = all.ok_or_else(|| Miss::Damaged("Stage 1 saw no attention".into()))?;
+        let all = all.ok_or_else(|| PictureError::Damaged("Stage 1 saw no attention".into()))?;
         Ok(all.get(token).copied().map_or(0.0, f64::from))
     }
 }
 
-/// Euclidean length.
+/// The Euclidean (L2) norm of a feature vector.
 pub(super) fn norm(row: &[f32]) -> f64 {
     row.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
 }

@@ -7,11 +7,11 @@ const SHARE: f64 = 0.8;
 
 /// Watches what one picture costs.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct RssProbe {
     before: Option<u64>,
 }
 
-impl Watch {
+impl RssProbe {
     pub(super) fn new() -> Self {
         Self { before: memory::resident() }
     }
