@@ -17,7 +17,7 @@ use crate::model_traits::{model_traits, plan_context, token_layout};
 use crate::outcome::Outcome;
 use crate::preprocess::{ImageLimits, Packing, Preprocessor, read_preprocessing};
 use crate::prompt::{ChatTemplate, Message, Piece, PromptStyle};
-use crate::prompt::{enclosed, encode, image_token_text, pieces};
+use crate::prompt::{enclosed, encode, image_token_text, no_template, pieces};
 use crate::request::{ImageInput, Request, SessionOptions};
 use crate::schedule::ModelSchedule;
 use crate::session::Session;
@@ -196,6 +196,13 @@ impl Engine {
 
     /// Refuses options that this model does not know, before anything is asked under them.
     pub fn check(&self, options: &SessionOptions) -> Result<()> {
+        if options.style == Some(PromptStyle::Template) && self.template.is_none() {
+            // A template's special tokens are the tokenizer's: without one it is not even read.
+            return Err(no_template(match self.tokenizer {
+                Some(_) => "the checkpoint has none",
+                None => "it cannot be used without a tokenizer",
+            }));
+        }
         self.preprocessor(&options.switches, &options.limits).map(|_| ())
     }
 

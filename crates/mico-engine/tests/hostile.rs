@@ -183,6 +183,27 @@ fn templates_are_found_where_checkpoints_keep_them() {
 }
 
 #[test]
+fn a_template_that_the_checkpoint_lacks_is_refused_before_anything_is_asked() {
+    let mut template = SessionOptions::default();
+    template.style = Some(PromptStyle::Template);
+    let copy = copy("next-mistral");
+    assert!(open(copy.path()).unwrap().check(&template).is_ok());
+    for (file, reason) in [("chat_template.jinja", "has none"), ("tokenizer.json", "a tokenizer")] {
+        std::fs::remove_file(copy.path().join(file)).unwrap();
+        let engine = open(copy.path()).unwrap();
+        let error = engine.check(&template).unwrap_err();
+        assert!(matches!(error, Error::Template { .. }), "{error}");
+        let said = line(&error);
+        assert!(said.contains(reason) && said.contains("mistral"), "{said}");
+        // The family's own prompt, by name or by default, needs no template.
+        let mut format = SessionOptions::default();
+        assert!(engine.check(&format).is_ok());
+        format.style = Some("mistral".parse().unwrap());
+        assert!(engine.check(&format).is_ok());
+    }
+}
+
+#[test]
 fn a_space_before_the_first_word_alone() {
     // As the tokenizers library encodes the whole prompt: no space piece (6) after the image.
     let copy = copy("llava15");

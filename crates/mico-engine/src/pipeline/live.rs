@@ -39,7 +39,7 @@ impl RowKinds {
 pub(super) struct LiveTokens<'a> {
     context: TurnContext<'a>,
     /// How position ids follow from what was dropped.
-    rule: PositionRule,
+    pub(super) rule: PositionRule,
     pub(super) hidden: Tensor,
     /// Position ids in the block they are about to enter.
     pub(super) positions: Positions,

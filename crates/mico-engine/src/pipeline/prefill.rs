@@ -71,7 +71,6 @@ pub(crate) fn prefill(
 /// A turn between two blocks.
 struct Prefill<'a> {
     context: TurnContext<'a>,
-    rule: PositionRule,
     live: LiveTokens<'a>,
     cuts: &'a [Cut],
     /// Slots of the words that rate visual tokens, if a cut asks for them.
@@ -112,7 +111,6 @@ impl<'a> Prefill<'a> {
         };
         Ok(Self {
             context,
-            rule,
             cuts,
             raters,
             entered: live.positions.ids().to_vec(),
@@ -161,7 +159,7 @@ impl<'a> Prefill<'a> {
     fn apply(&mut self, cut: &Cut, mut selection: Selection, drops: bool) -> Result<()> {
         let before = self.live.visual.clone();
         if drops {
-            if self.rule != PositionRule::Packed {
+            if self.live.rule != PositionRule::Packed {
                 selection.sequence.clear();
             }
             self.live.keep(&selection)?;
@@ -197,7 +195,7 @@ impl<'a> Prefill<'a> {
 
     /// Position of the token that follows the prompt, in each block.
     fn next_positions(&self) -> Vec<u32> {
-        let advance = |block: usize| match self.rule {
+        let advance = |block: usize| match self.live.rule {
             PositionRule::Original => self.context.layout.next_position(),
             PositionRule::Compact => self.entered.len() as u32,
             PositionRule::Packed => self.rows_per_block[block] as u32,

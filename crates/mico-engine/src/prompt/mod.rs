@@ -191,6 +191,14 @@ impl PartialEq for PromptStyle {
 
 impl Eq for PromptStyle {}
 
+/// The error of a request for the checkpoint's own template where it cannot be had.
+pub(crate) fn no_template(reason: &str) -> Error {
+    Error::Template {
+        file: "chat_template.jinja".into(),
+        message: format!("{reason}; accepted styles: {}", listed(&formats())),
+    }
+}
+
 /// Cuts a whole conversation into pieces in the given style. With `continues`, what was answered is
 /// in caches already.
 pub(crate) fn pieces(
@@ -204,10 +212,7 @@ pub(crate) fn pieces(
         (PromptStyle::Template, Some(template)) => {
             template.render(messages, image_token, continues)
         }
-        (PromptStyle::Template, None) => Err(Error::Template {
-            file: "chat_template.jinja".into(),
-            message: format!("the checkpoint has none; accepted styles: {}", listed(&formats())),
-        }),
+        (PromptStyle::Template, None) => Err(no_template("the checkpoint has none")),
         (PromptStyle::Format(format), _) => Ok((format.render)(messages)),
     }
 }
