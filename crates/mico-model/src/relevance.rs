@@ -8,6 +8,9 @@ use crate::error::{Error, Result};
 use crate::ops::{RowSoftmax, softmax_in_place};
 
 /// Over which keys the softmax of a text query is taken.
+///
+/// Pruning methods have a type of the same meaning in a crate without tensors. This crate does not know
+/// it, so that models can be used without a pruning method; the engine maps one to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Normalization {
     /// Over all keys the query may attend to in sequence order; the visual columns are then used as
@@ -129,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn both_normalisations_match_the_definition() {
+    fn both_normalizations_match_the_definition() {
         let tap = tap();
         let visual = [2_usize, 3, 4, 7];
         let ids: Vec<u32> = visual.iter().map(|&v| v as u32).collect();

@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use super::{Method, nearest};
 use crate::error::{Error, Result};
 use crate::matrix::{Dense, dot, squared_distance};
-use crate::pruner::accounting::{SecondStage, three_halves};
-use crate::pruner::quotas::{check_budget, quotas};
+use crate::pruner::accounting::{SecondStage, renumbered_stages, three_halves};
+use crate::pruner::quotas::quotas;
 use crate::pruner::{
-    FeatureSpace, ModelTraits, Plan, PlanRequest, PositionRule, Pruner, Quota, Refinement,
-    SelectionSize, Signals, Stage1Plan, Stage1View, Stage2View,
+    FeatureSpace, ModelTraits, Plan, PlanRequest, Pruner, Quota, Refinement, SelectionSize,
+    Signals, Stage1Plan, Stage1View, Stage2View,
 };
 use crate::rank::{best, top};
 use crate::selection::{Merge, Replacement, Selection};
@@ -238,7 +238,7 @@ impl ApetPruner {
     }
 
     /// The first stage, and how many tokens it leaves of the first crop it selects from.
-    fn first_stage(&self, request: &PlanRequest<'_>) -> Result<(Stage1Plan, Option<usize>)> {
+    fn first_stage(&self, request: &PlanRequest<'_>) -> Result<(Stage1Plan, usize)> {
         let quotas = quotas(request, three_halves)?;
         let sizes = request.images().iter().flat_map(|layout| layout.sizes());
         if let Some(size) = sizes.min().filter(|&size| self.start >= size) {
@@ -254,6 +254,7 @@ impl ApetPruner {
         let signals = Signals::of(space, &[Signal::Features]);
         let mut stage1 = Stage1Plan::new(signals, quotas, request.images());
         stage1.merge_in_tower = in_tower;
+        let first = first.unwrap_or_else(|| stage1.entering());
         Ok((stage1, first))
     }
 }
@@ -268,17 +269,11 @@ impl Pruner for ApetPruner {
     }
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
-        check_budget(request.budget)?;
-        let (stage1, first) = self.first_stage(request)?;
-        let (keeps_all, entering) = (stage1.keeps_all(), stage1.entering());
-        let positions = request.renumbered(PositionRule::Packed);
-        let plan = Plan::before_decoder(stage1).with_positions(positions);
-        if keeps_all {
-            return Ok(plan);
-        }
-        let second = SecondStage::new(self.name(), request, entering, first.unwrap_or(entering))?;
-        let signals = Signals::of(FeatureSpace::Residual, &[Signal::Features]);
-        Ok(plan.with_cuts(vec![second.cut(signals)]))
+        let cut = |entering, first| {
+            let second = SecondStage::new(self.name(), request, entering, first)?;
+            Ok(second.cut(Signals::of(FeatureSpace::Residual, &[Signal::Features])))
+        };
+        renumbered_stages(request, || self.first_stage(request), cut)
     }
 
     fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {

@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use super::{FastV, Method, nearest};
 use crate::error::{Error, Result};
-use crate::pruner::accounting::{SecondStage, needs_attention_everywhere, three_halves};
-use crate::pruner::quotas::{check_budget, quotas};
+use crate::pruner::accounting::{
+    SecondStage, needs_attention_everywhere, renumbered_stages, three_halves,
+};
+use crate::pruner::quotas::quotas;
 use crate::pruner::{
-    Count, FeatureSpace, ModelTraits, Plan, PlanRequest, PositionRule, Pruner, Quota, Refinement,
-    SelectionSize, Signals, Stage1Plan, Stage1View, Stage2View, TextAttention, TokenLayout,
+    Count, FeatureSpace, ModelTraits, Plan, PlanRequest, Pruner, Quota, Refinement, SelectionSize,
+    Signals, Stage1Plan, Stage1View, Stage2View, TextAttention, TokenLayout,
 };
 use crate::rank::{argsort, top_of};
 use crate::selection::Selection;
@@ -253,20 +255,15 @@ impl Pruner for VScanPruner {
     }
 
     fn plan(&self, request: &PlanRequest<'_>) -> Result<Plan> {
-        check_budget(request.budget)?;
-        let (stage1, first) = self.first_stage(request)?;
-        let (keeps_all, entering) = (stage1.keeps_all(), stage1.entering());
-        let positions = request.renumbered(PositionRule::Packed);
-        let plan = Plan::before_decoder(stage1).with_positions(positions);
-        if keeps_all {
-            return Ok(plan);
-        }
-        needs_attention_everywhere(self.name(), request)?;
-        let second = SecondStage::new(self.name(), request, entering, first)?;
-        let rotary = !request.model().spatial_positions;
-        let back = second.among.map_or(0, |first| entering - first);
-        let attention = TextAttention::NextLastToken { rotary, back };
-        Ok(plan.with_cuts(vec![second.cut(Signals::attention_of(attention))]))
+        let cut = |entering, first| {
+            needs_attention_everywhere(self.name(), request)?;
+            let second = SecondStage::new(self.name(), request, entering, first)?;
+            let rotary = !request.model().spatial_positions;
+            let back = second.among.map_or(0, |first| entering - first);
+            let attention = TextAttention::NextLastToken { rotary, back };
+            Ok(second.cut(Signals::attention_of(attention)))
+        };
+        renumbered_stages(request, || self.first_stage(request), cut)
     }
 
     fn before_decoder(&self, view: &Stage1View<'_>, quota: &Quota) -> Result<Selection> {

@@ -1,7 +1,7 @@
 //! Layer-average accounting: the token counts of methods that prune inside the decoder, from a budget.
 
 use super::layout::TokenLayout;
-use super::plan::{Cut, Plan, PlanRequest};
+use super::plan::{Cut, Plan, PlanRequest, PositionRule, Stage1Plan};
 use super::quotas::{below, check_budget};
 use super::refused;
 use super::signals::Signals;
@@ -143,6 +143,23 @@ pub(crate) fn early_cut(
 /// The number of tokens kept before the decoder at a budget of `tokens`: 3/2 of it, halves to even.
 pub(crate) fn three_halves(tokens: usize) -> usize {
     usize::try_from(round_ratio(3 * tokens as i128, 2)).unwrap_or(tokens)
+}
+
+/// The plan of a method that prunes before the decoder and once inside it, and whose authors renumber
+/// position ids after pruning. `first_stage` gives the first stage and the tokens it leaves of the first
+/// crop; `cut` makes the second of the tokens that enter the decoder and those of the first crop. There
+/// is no cut where the first stage keeps everything.
+pub(crate) fn renumbered_stages(
+    request: &PlanRequest<'_>,
+    first_stage: impl FnOnce() -> Result<(Stage1Plan, usize)>,
+    cut: impl FnOnce(usize, usize) -> Result<Cut>,
+) -> Result<Plan> {
+    check_budget(request.budget)?;
+    let (stage1, first) = first_stage()?;
+    let (keeps_all, entering) = (stage1.keeps_all(), stage1.entering());
+    let positions = request.renumbered(PositionRule::Packed);
+    let plan = Plan::before_decoder(stage1).with_positions(positions);
+    Ok(if keeps_all { plan } else { plan.with_cuts(vec![cut(entering, first)?]) })
 }
 
 /// The second stage of a method whose first stage leaves `entering` tokens, `first` of them in the

@@ -18,6 +18,10 @@ pub enum FeatureSpace {
 }
 
 /// Over which keys the softmax of text-to-visual attention is taken.
+///
+/// A plan asks for it without knowing tensors, so the type stands here and not with the functions that
+/// compute attention: this crate and that of the models do not know each other, and whoever joins them
+/// maps one to the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Normalization {
     /// Over all keys the query may attend to, as in the decoder's own attention.
