@@ -41,7 +41,7 @@ impl Statistics {
     pub const HALF: Self = Self { mean: HALF, std: HALF };
 
     /// The mean as a colour (for padding), truncated rather than rounded, as the reference does.
-    pub fn mean_colour(&self) -> [u8; 3] {
+    pub fn mean_color(&self) -> [u8; 3] {
         self.mean.map(|mean| (mean * 255.0) as u8)
     }
 }

@@ -196,65 +196,100 @@ impl PreprocessorConfig {
     }
 
     fn read(object: &Map<String, Value>) -> Result<Self, ConfigError> {
-        let mut config = Self::clip(DEFAULT_SIDE);
-        let mut square = false;
-        let mut area = None;
-        let mut rescale = (true, BYTE_SCALE);
-        let mut normalize = (true, Statistics { mean: CLIP_MEAN, std: CLIP_STD });
+        let mut fields = StatedFields::new();
         for (field, value) in object {
             // An absent value and a null one both mean the default.
-            if value.is_null() {
-                continue;
-            }
-            match field.as_str() {
-                "size" if area_of(value) => area = Some(pixel_area(field, value)?),
-                "size" => config.resize = resize(field, value)?,
-                "min_pixels" => config.area.min = Some(count(field, value)?),
-                "max_pixels" => config.area.max = Some(count(field, value)?),
-                "patch_size" => config.patch = Some(small_count(field, value)?),
-                "merge_size" => config.merge = Some(small_count(field, value)?),
-                "temporal_patch_size" => config.frames = Some(small_count(field, value)?),
-                "default_to_square" => square = bool_or(field, value)?,
-                "crop_size" => config.crop = side_or_size(field, value)?,
-                "do_resize" => config.do_resize = bool_or(field, value)?,
-                "do_center_crop" => config.do_center_crop = bool_or(field, value)?,
-                "do_pad" => config.do_pad = Some(bool_or(field, value)?),
-                "crop_to_patches" => config.crop_to_patches = Some(bool_or(field, value)?),
-                "min_patches" => config.tiles.min = Some(small_count(field, value)?),
-                "max_patches" => config.tiles.max = Some(small_count(field, value)?),
-                "do_rescale" => rescale.0 = bool_or(field, value)?,
-                "rescale_factor" => rescale.1 = positive_number(field, value)?,
-                "do_normalize" => normalize.0 = bool_or(field, value)?,
-                "image_mean" => normalize.1.mean = triple(field, value)?,
-                "image_std" => normalize.1.std = triple(field, value)?,
-                "image_grid_pinpoints" => config.pinpoints = Some(pinpoints(field, value)?),
-                "resample" if value.as_u64() == Some(BICUBIC) => {}
-                "resample" => return Err(fields::wrong(field, value, "3 (bicubic)")),
-                known if WITHOUT_EFFECT.contains(&known) || known.starts_with('_') => {}
-                known if FRAME_CHOICE.contains(&known) => {}
-                _ => {
-                    let (field, found) = (field.clone(), fields::show(value));
-                    return Err(ConfigError::Unknown { field, found });
-                }
+            if !value.is_null() {
+                fields.read(field, value)?;
             }
         }
+        fields.finish(object)
+    }
+}
+
+/// The fields of a file as far as they were read: those that stand for themselves in `config`, and
+/// those whose meaning depends on others.
+struct StatedFields {
+    config: PreprocessorConfig,
+    /// `size` where it states an area.
+    area: Option<PixelArea>,
+    /// `default_to_square`.
+    square: bool,
+    do_rescale: bool,
+    rescale_factor: f64,
+    do_normalize: bool,
+    statistics: Statistics,
+}
+
+impl StatedFields {
+    fn new() -> Self {
+        Self {
+            config: PreprocessorConfig::clip(DEFAULT_SIDE),
+            area: None,
+            square: false,
+            do_rescale: true,
+            rescale_factor: BYTE_SCALE,
+            do_normalize: true,
+            statistics: Statistics { mean: CLIP_MEAN, std: CLIP_STD },
+        }
+    }
+
+    fn read(&mut self, field: &str, value: &Value) -> Result<(), ConfigError> {
+        let config = &mut self.config;
+        match field {
+            "size" if area_of(value) => self.area = Some(pixel_area(field, value)?),
+            "size" => config.resize = resize(field, value)?,
+            "min_pixels" => config.area.min = Some(count(field, value)?),
+            "max_pixels" => config.area.max = Some(count(field, value)?),
+            "patch_size" => config.patch = Some(small_count(field, value)?),
+            "merge_size" => config.merge = Some(small_count(field, value)?),
+            "temporal_patch_size" => config.frames = Some(small_count(field, value)?),
+            "default_to_square" => self.square = bool_or(field, value)?,
+            "crop_size" => config.crop = side_or_size(field, value)?,
+            "do_resize" => config.do_resize = bool_or(field, value)?,
+            "do_center_crop" => config.do_center_crop = bool_or(field, value)?,
+            "do_pad" => config.do_pad = Some(bool_or(field, value)?),
+            "crop_to_patches" => config.crop_to_patches = Some(bool_or(field, value)?),
+            "min_patches" => config.tiles.min = Some(small_count(field, value)?),
+            "max_patches" => config.tiles.max = Some(small_count(field, value)?),
+            "do_rescale" => self.do_rescale = bool_or(field, value)?,
+            "rescale_factor" => self.rescale_factor = positive_number(field, value)?,
+            "do_normalize" => self.do_normalize = bool_or(field, value)?,
+            "image_mean" => self.statistics.mean = triple(field, value)?,
+            "image_std" => self.statistics.std = triple(field, value)?,
+            "image_grid_pinpoints" => config.pinpoints = Some(pinpoints(field, value)?),
+            "resample" if value.as_u64() == Some(BICUBIC) => {}
+            "resample" => return Err(fields::wrong(field, value, "3 (bicubic)")),
+            known if WITHOUT_EFFECT.contains(&known) || known.starts_with('_') => {}
+            known if FRAME_CHOICE.contains(&known) => {}
+            _ => {
+                let (field, found) = (field.to_owned(), fields::show(value));
+                return Err(ConfigError::Unknown { field, found });
+            }
+        }
+        Ok(())
+    }
+
+    /// Settles what several fields decide together.
+    fn finish(self, object: &Map<String, Value>) -> Result<PreprocessorConfig, ConfigError> {
+        let Self { mut config, statistics, .. } = self;
         // The older pair of fields wins over the newer object.
-        if let Some(PixelArea { min, max }) = area {
+        if let Some(PixelArea { min, max }) = self.area {
             config.area.min = config.area.min.or(min);
             config.area.max = config.area.max.or(max);
         }
         // A bare number is the short side, unless the file says that it means a square.
-        if square && object.get("size").is_some_and(Value::is_number) {
-            config.resize = Resize::Exact(side_or_size("size", &object["size"])?);
+        if let (true, Some(size)) = (self.square, object.get("size").filter(|v| v.is_number())) {
+            config.resize = Resize::Exact(side_or_size("size", size)?);
         }
         let crop_stated = object.get("crop_size").is_some_and(|value| !value.is_null());
         if let (Resize::Exact(size), false) = (config.resize, crop_stated) {
             config.crop = size;
         }
-        config.ground = normalize.1.mean_colour();
+        config.ground = statistics.mean_color();
         config.normalize = Normalize {
-            rescale: rescale.0.then_some(rescale.1),
-            statistics: normalize.0.then_some(normalize.1),
+            rescale: self.do_rescale.then_some(self.rescale_factor),
+            statistics: self.do_normalize.then_some(statistics),
         };
         Ok(config)
     }

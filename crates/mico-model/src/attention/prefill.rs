@@ -58,6 +58,73 @@ struct Tile<'a, 'b> {
     rows: &'a mut [&'b mut [f32]],
 }
 
+/// What a thread holds for the tile it works on, kept from one tile to the next.
+#[derive(Default)]
+struct Buffers {
+    /// A row of scores, then of attention weights, for each query row.
+    scores: Vec<f32>,
+    /// The output rows side by side: those of a tile lie apart in the output.
+    mixed: Vec<f32>,
+}
+
+/// What all tiles read.
+struct Operands<'a> {
+    queries: Heads<'a>,
+    keys: Panels,
+    values: Heads<'a>,
+    /// Query heads per head of keys and values (grouped-query attention).
+    group: usize,
+    /// Keys before the first query's own, from earlier calls.
+    offset: usize,
+    scale: f32,
+    causal: bool,
+}
+
+impl Operands<'_> {
+    /// Computes a tile: scores, softmax over the keys each row may see, mean of the values.
+    fn attend(&self, tile: Tile<'_, '_>, Buffers { scores, mixed }: &mut Buffers) {
+        let Tile { head, start, rows } = tile;
+        let (count, dim) = (rows.len(), self.queries.dim);
+        let seen = if self.causal { self.offset + start + count } else { self.values.keys };
+        let stride = seen.next_multiple_of(PANEL);
+        scores.resize(count * stride, 0.0);
+        mixed.resize(count * dim, 0.0);
+        let q = &self.queries.head(head)[start * dim..][..count * dim];
+        let q = Rows { data: q, stride: dim };
+        let shape = PanelShape { rows: count, depth: dim, columns: PANEL };
+        let keys = self.keys.head(head / self.group);
+        for (panel, keys) in keys.take(stride / PANEL).enumerate() {
+            product(q, keys, &mut scores[panel * PANEL..], stride, shape);
+        }
+        for (row, scores) in scores.chunks_exact_mut(stride).enumerate() {
+            let visible = if self.causal { self.offset + start + row + 1 } else { seen };
+            let (shown, hidden) = scores.split_at_mut(visible);
+            softmax_row(shown, self.scale);
+            hidden.fill(0.0);
+        }
+        let weights = Rows { data: scores, stride };
+        let v = Rows { data: self.values.head(head / self.group), stride: dim };
+        let shape = PanelShape { rows: count, depth: seen, columns: dim };
+        product(weights, v, mixed, dim, shape);
+        for (row, mixed) in rows.iter_mut().zip(mixed.chunks_exact(dim)) {
+            row.copy_from_slice(mixed);
+        }
+    }
+}
+
+/// The rows of an output `[n, heads * d]`, head by head.
+fn rows_by_head(out: &mut [f32], heads: usize, dim: usize) -> Vec<Vec<&mut [f32]>> {
+    let mut by_head: Vec<Vec<&mut [f32]>> = Vec::new();
+    let rows = out.len() / (heads * dim).max(1);
+    by_head.resize_with(heads, || Vec::with_capacity(rows));
+    for row in out.chunks_exact_mut(heads * dim) {
+        for (head, part) in by_head.iter_mut().zip(row.chunks_exact_mut(dim)) {
+            head.push(part);
+        }
+    }
+    by_head
+}
+
 impl CustomOp3 for Prefill {
     fn name(&self) -> &'static str {
         "prefill-attention"
@@ -76,18 +143,9 @@ impl CustomOp3 for Prefill {
         let values = Heads::new(v, v_layout)?;
         let keys = Panels::new(&Heads::new(k, k_layout)?);
         let (heads, rows, dim) = (queries.count, queries.keys, queries.dim);
-        let group = heads / values.count;
-        let offset = values.keys - rows.min(values.keys);
-        let scale = (dim as f32).powf(-0.5);
         let width = heads * dim;
         let mut out = vec![0.0_f32; rows * width];
-        let mut by_head: Vec<Vec<&mut [f32]>> = Vec::new();
-        by_head.resize_with(heads, || Vec::with_capacity(rows));
-        for row in out.chunks_exact_mut(width) {
-            for (head, part) in by_head.iter_mut().zip(row.chunks_exact_mut(dim)) {
-                head.push(part);
-            }
-        }
+        let mut by_head = rows_by_head(&mut out, heads, dim);
         // Head after head, so that keys and values stay in a thread's cache.
         let tiles: Vec<Tile> = by_head
             .iter_mut()
@@ -97,34 +155,18 @@ impl CustomOp3 for Prefill {
                 tiles.map(move |(tile, rows)| Tile { head, start: tile * TILE_ROWS, rows })
             })
             .collect();
-        tiles.into_par_iter().for_each_init(<(Vec<f32>, Vec<f32>)>::default, |buffers, tile| {
-            let Tile { head, start, rows } = tile;
-            let count = rows.len();
-            let seen = if self.causal { offset + start + count } else { values.keys };
-            let stride = seen.next_multiple_of(PANEL);
-            let (scores, mixed) = buffers;
-            scores.resize(count * stride, 0.0);
-            mixed.resize(count * dim, 0.0);
-            let q = &queries.head(head)[start * dim..][..count * dim];
-            let q = Rows { data: q, stride: dim };
-            let shape = PanelShape { rows: count, depth: dim, columns: PANEL };
-            for (panel, keys) in keys.head(head / group).take(stride / PANEL).enumerate() {
-                product(q, keys, &mut scores[panel * PANEL..], stride, shape);
-            }
-            for (row, scores) in scores.chunks_exact_mut(stride).enumerate() {
-                let visible = if self.causal { offset + start + row + 1 } else { seen };
-                let (shown, hidden) = scores.split_at_mut(visible);
-                softmax_row(shown, scale);
-                hidden.fill(0.0);
-            }
-            let weights = Rows { data: scores, stride };
-            let v = Rows { data: values.head(head / group), stride: dim };
-            let shape = PanelShape { rows: count, depth: seen, columns: dim };
-            product(weights, v, mixed, dim, shape);
-            for (row, mixed) in rows.iter_mut().zip(mixed.chunks_exact(dim)) {
-                row.copy_from_slice(mixed);
-            }
-        });
+        let operands = Operands {
+            group: heads / values.count,
+            offset: values.keys - rows.min(values.keys),
+            scale: (dim as f32).powf(-0.5),
+            causal: self.causal,
+            queries,
+            keys,
+            values,
+        };
+        tiles
+            .into_par_iter()
+            .for_each_init(Buffers::default, |buffers, tile| operands.attend(tile, buffers));
         Ok((CpuStorage::F32(out), Shape::from((rows, width))))
     }
 }

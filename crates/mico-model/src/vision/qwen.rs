@@ -66,10 +66,35 @@ pub struct QwenTower {
 struct Order {
     /// Patch that stands at each place; `None`: as they came.
     patches: Option<Vec<u32>>,
+    /// Place at which each patch stands, the inverse of that.
+    back: Option<Vec<u32>>,
     /// Patches of a whole image.
     images: Vec<Range<usize>>,
     /// Patches of a window.
     windows: Vec<Range<usize>>,
+}
+
+impl Order {
+    /// Rows in the order in which the patches came.
+    fn restore(&self, rows: &Tensor) -> Result<Tensor> {
+        rearranged(rows, self.back.as_deref())
+    }
+
+    /// Values of patches in the order in which the patches came.
+    fn restore_values(&self, values: &mut Vec<f32>) {
+        if let Some(back) = &self.back {
+            *values = back.iter().map(|&place| values[place as usize]).collect();
+        }
+    }
+}
+
+/// What the blocks have shown so far, as [`QwenOutput`] holds it.
+#[derive(Default)]
+struct Observations {
+    deepstack: Vec<Tensor>,
+    attention: Option<Vec<f32>>,
+    shallow: Option<Vec<f32>>,
+    keys: Option<Tensor>,
 }
 
 impl QwenTower {
@@ -126,64 +151,76 @@ impl QwenTower {
             return Err(Error::input("pixels", message));
         }
         let Pixels { values, grids } = pixels;
+        let order = self.order(&grids);
+        let mut hidden = rearranged(&self.embed(values, &grids)?, order.patches.as_deref())?;
+        let (cos, sin) = self.rotary(&grids, &order)?;
+        let mut seen = Observations::default();
+        for (index, block) in self.blocks.iter().enumerate() {
+            let last = index + 1 == self.blocks.len();
+            let early = taps.shallow && index == self.shallow_block();
+            let observe = ((taps.deep && last) || early).then_some(Observe::All);
+            let mixing = Mixing {
+                spans: self.spans(index, &order),
+                rotary: Some((&cos, &sin)),
+                observe,
+                keys: taps.keys && last,
+            };
+            let (next, mut observed) = block.forward(&hidden, mixing)?;
+            hidden = next;
+            if let Some(values) = &mut observed.attention {
+                self.over_all_queries(index, values, &order);
+                order.restore_values(values);
+            }
+            if early {
+                seen.shallow.clone_from(&observed.attention);
+            }
+            if last && taps.deep {
+                seen.attention = observed.attention;
+            }
+            if let Some(keys) = &observed.keys {
+                seen.keys = Some(order.restore(keys)?);
+            }
+            if self.config.deepstack().contains(&index) {
+                seen.deepstack.push(order.restore(&hidden)?);
+            }
+            progress.tell(index + 1, self.blocks.len())?;
+        }
+        let Observations { deepstack, attention, shallow, keys } = seen;
+        Ok(QwenOutput { hidden: order.restore(&hidden)?, deepstack, attention, shallow, keys })
+    }
+
+    /// Patch embeddings `[patches, d]`, with learned positions where the tower has them.
+    fn embed(&self, values: Tensor, grids: &[Grid]) -> Result<Tensor> {
+        let hidden =
+            self.patch.forward(&values.to_device(&self.device)?.to_dtype(self.compute)?)?;
+        // The pixels are large: they go before the table is read.
+        drop(values);
+        match (&self.table, &self.config.kind) {
+            (Some(table), QwenTowerKind::Positioned { side, .. }) => {
+                Ok((hidden + table_at(table, *side, grids, self.config.merge)?)?)
+            }
+            _ => Ok(hidden),
+        }
+    }
+
+    /// Cosines and sines of every patch's row and column, in the order in which the blocks see them.
+    fn rotary(&self, grids: &[Grid], order: &Order) -> Result<(Tensor, Tensor)> {
         let places: Vec<Place> =
             grids.iter().flat_map(|grid| places(*grid, self.config.merge)).collect();
-        let order = self.order(&grids);
-        let mut hidden = self.embed(&values)?;
-        drop(values);
-        if let (Some(table), QwenTowerKind::Positioned { side, .. }) =
-            (&self.table, &self.config.kind)
-        {
-            hidden = (hidden + table_at(table, *side, &grids, self.config.merge)?)?;
-        }
         let places = match &order.patches {
             Some(patches) => patches.iter().map(|&patch| places[patch as usize]).collect(),
             None => places,
         };
-        hidden = rearranged(&hidden, order.patches.as_deref())?;
         let head_width = self.config.hidden_size / self.config.heads;
-        let (cos, sin) = rotary_tables(&places, head_width, self.config.theta, &self.device)?;
-        let back = order.patches.as_deref().map(inverse);
-        let (mut deepstack, mut attention, mut shallow, mut keys) = (Vec::new(), None, None, None);
-        for (index, block) in self.blocks.iter().enumerate() {
-            let last = index + 1 == self.blocks.len();
-            let early = taps.shallow && index == self.shallow_block();
-            let spans = match &self.config.kind {
-                QwenTowerKind::Windowed { full, .. } if !full.contains(&index) => &order.windows,
-                _ => &order.images,
-            };
-            let observe = ((taps.deep && last) || early).then_some(Observe::All);
-            let mixing =
-                Mixing { spans, rotary: Some((&cos, &sin)), observe, keys: taps.keys && last };
-            let (next, mut seen) = block.forward(&hidden, mixing)?;
-            hidden = next;
-            if let Some(values) = &mut seen.attention {
-                self.over_all_queries(index, values, &order);
-            }
-            if let (Some(values), Some(back)) = (&mut seen.attention, &back) {
-                *values = back.iter().map(|&place| values[place as usize]).collect();
-            }
-            if early {
-                shallow.clone_from(&seen.attention);
-            }
-            if last && taps.deep {
-                attention = seen.attention;
-            }
-            if let Some(found) = &seen.keys {
-                keys = Some(rearranged(found, back.as_deref())?);
-            }
-            if self.config.deepstack().contains(&index) {
-                deepstack.push(rearranged(&hidden, back.as_deref())?);
-            }
-            progress.tell(index + 1, self.blocks.len())?;
-        }
-        let hidden = rearranged(&hidden, back.as_deref())?;
-        Ok(QwenOutput { hidden, deepstack, attention, shallow, keys })
+        rotary_tables(&places, head_width, self.config.theta, &self.device)
     }
 
-    /// Patch embeddings `[patches, d]`.
-    fn embed(&self, values: &Tensor) -> Result<Tensor> {
-        self.patch.forward(&values.to_device(&self.device)?.to_dtype(self.compute)?)
+    /// The patches that attend to each other in a block: those of a window, or of an image.
+    fn spans<'a>(&self, block: usize, order: &'a Order) -> &'a [Range<usize>] {
+        match &self.config.kind {
+            QwenTowerKind::Windowed { full, .. } if !full.contains(&block) => &order.windows,
+            _ => &order.images,
+        }
     }
 
     /// The block (0-based) whose attention counts as shallow: the first that spans an image where
@@ -228,8 +265,10 @@ impl QwenTower {
             first += grid.tokens();
         }
         let patch = |token: usize| (0..joined).map(move |inner| (token * joined + inner) as u32);
-        let patches = (!tokens.is_empty()).then(|| tokens.into_iter().flat_map(patch).collect());
-        Order { patches, images, windows: spans }
+        let patches: Option<Vec<u32>> =
+            (!tokens.is_empty()).then(|| tokens.into_iter().flat_map(patch).collect());
+        let back = patches.as_deref().map(inverse);
+        Order { patches, back, images, windows: spans }
     }
 }
 

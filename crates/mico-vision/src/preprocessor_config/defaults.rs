@@ -16,7 +16,7 @@ impl PreprocessorConfig {
             crop: Size::square(side),
             do_center_crop: true,
             do_pad: None,
-            ground: Statistics::CLIP.mean_colour(),
+            ground: Statistics::CLIP.mean_color(),
             normalize: Normalize::CLIP,
             pinpoints: None,
             area: PixelArea::default(),
@@ -76,7 +76,7 @@ impl PreprocessorConfig {
 
     fn with(statistics: Statistics, side: u32) -> Self {
         Self {
-            ground: statistics.mean_colour(),
+            ground: statistics.mean_color(),
             normalize: Normalize { statistics: Some(statistics), ..Normalize::CLIP },
             ..Self::clip(side)
         }
