@@ -19,7 +19,7 @@ impl RmsNorm {
     }
 
     /// A norm that multiplies by `1 + weight` (zero-centred weights).
-    pub(crate) fn zero_centred(weight: &Tensor, eps: f64) -> Result<Self> {
+    pub(crate) fn zero_centered(weight: &Tensor, eps: f64) -> Result<Self> {
         Ok(Self { weight: (weight.to_dtype(DType::F32)? + 1.0)?, eps })
     }
 
@@ -56,10 +56,10 @@ mod tests {
     use candle_core::Device;
 
     #[test]
-    fn a_weight_centred_on_zero_is_one_more() {
+    fn a_weight_centered_on_zero_is_one_more() {
         let weight = Tensor::new(&[0.0_f32, -0.25, 0.5], &Device::Cpu).unwrap();
         let x = Tensor::new(&[[1.0_f32, -2.0, 2.0]], &Device::Cpu).unwrap();
-        let norm = RmsNorm::zero_centred(&weight, 1e-6).unwrap();
+        let norm = RmsNorm::zero_centered(&weight, 1e-6).unwrap();
         let root = 3.0_f32.sqrt();
         let found = norm.forward(&x).unwrap().to_vec2::<f32>().unwrap();
         for (f, e) in found[0].iter().zip([1.0 / root, -1.5 / root, 3.0 / root]) {

@@ -54,15 +54,15 @@ impl SyntheticSource {
         Self { seeds: SplitMix64::new(seed) }
     }
 
-    /// `count` values uniform in `centre +- spread`.
-    fn uniform(&mut self, count: usize, centre: f32, spread: f32) -> Vec<f32> {
+    /// `count` values uniform in `center +- spread`.
+    fn uniform(&mut self, count: usize, center: f32, spread: f32) -> Vec<f32> {
         let seed = self.seeds.next_u64();
         let mut values = vec![0.0_f32; count];
         values.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, values)| {
             let seed = seed ^ (chunk as u64).wrapping_mul(0xD6E8_FEB8_6659_FD93);
             let mut rng = SplitMix64::new(seed);
             for value in values {
-                *value = centre + spread * rng.symmetric();
+                *value = center + spread * rng.symmetric();
             }
         });
         values

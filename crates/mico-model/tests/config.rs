@@ -124,7 +124,7 @@ fn a_hybrid_decoder_lists_its_blocks_or_their_interval() {
     assert_eq!((linear.channels(), linear.group()), (8192, 2));
     assert_eq!((by_interval.rotary_dim(), by_interval.head_dim), (64, 256));
     assert_eq!(by_interval.rope.axes, RopeAxes::Interleaved([11, 11, 10]));
-    assert!(by_interval.output_gate && by_interval.zero_centred_norms && by_interval.qk_norm);
+    assert!(by_interval.output_gate && by_interval.zero_centered_norms && by_interval.qk_norm);
     // What the file leaves out is the same.
     let fields = text.as_object_mut().unwrap();
     fields.retain(|key, _| !key.starts_with("linear_") && key != "attn_output_gate");
@@ -186,7 +186,7 @@ fn heads_of_qwen3_are_128_wide_unless_the_file_says_otherwise() {
     });
     let config = hybrid(&text).unwrap().decoder;
     assert!(config.tied_head && config.qk_norm && config.linear_attention.is_none());
-    assert!(!config.output_gate && !config.zero_centred_norms);
+    assert!(!config.output_gate && !config.zero_centered_norms);
     assert_eq!((config.head_dim, config.rotary_dim()), (128, 128));
     text["head_dim"] = json!(64);
     assert_eq!(hybrid(&text).unwrap().decoder.head_dim, 64);

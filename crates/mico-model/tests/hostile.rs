@@ -227,7 +227,7 @@ fn bad_settings_are_named() {
 }
 
 #[test]
-fn a_tower_can_only_be_a_neighbour() {
+fn a_tower_can_only_be_a_neighbor() {
     let folder = copy("llava15-original");
     for name in ["../../../etc", "/etc/passwd", "..", "unknown-tower"] {
         edit(folder.path(), "config.json", |config| config["mm_vision_tower"] = json!(name));

@@ -32,7 +32,7 @@ fn config() -> ModelConfig {
     decoder.rope.partial = 0.25;
     decoder.qk_norm = true;
     decoder.output_gate = true;
-    decoder.zero_centred_norms = true;
+    decoder.zero_centered_norms = true;
     decoder.linear_attention = Some(LinearAttentionConfig {
         mixers: vec![
             LinearAttention,
@@ -173,7 +173,7 @@ fn attention_is_observed_where_there_is_any() {
 }
 
 #[test]
-fn the_gates_of_a_head_stay_exact_when_the_matrices_are_quantised() {
+fn the_gates_of_a_head_stay_exact_when_the_matrices_are_quantized() {
     let (dense, _) = model(config(), None);
     let (small, report) = model(config(), Some(QuantKind::Q4K));
     // Rows of 128 numbers divide into no block of 256.

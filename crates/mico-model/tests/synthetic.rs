@@ -61,7 +61,7 @@ fn the_same_seed_gives_the_same_model() {
 }
 
 #[test]
-fn quantised_models_run_and_report_what_fell_back() {
+fn quantized_models_run_and_report_what_fell_back() {
     let dense = Model::synthetic(small(LLAVA), &SyntheticOptions::default()).unwrap().0;
     for quantize in [QuantKind::Q4K, QuantKind::Q6K, QuantKind::Q8_0] {
         let options = SyntheticOptions {
@@ -92,7 +92,7 @@ fn impossible_shapes_are_refused() {
 }
 
 #[test]
-fn a_checkpoint_too_narrow_to_quantise_says_so() {
+fn a_checkpoint_too_narrow_to_quantize_says_so() {
     let folder =
         std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/data/llava/llava15");
     let load = |quantize| {

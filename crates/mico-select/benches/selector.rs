@@ -35,13 +35,13 @@ fn clustered(n: usize, d: usize) -> (Vec<f32>, Vec<f32>) {
         }
         sum * 1.732
     };
-    let centres = (n / 12).max(1);
-    let means: Vec<f32> = (0..centres * d).map(|_| normal()).collect();
+    let centers = (n / 12).max(1);
+    let means: Vec<f32> = (0..centers * d).map(|_| normal()).collect();
     let mut features = Vec::with_capacity(n * d);
     for i in 0..n {
-        let centre = (i * 7919) % centres;
+        let center = (i * 7919) % centers;
         let length = 1.0 + 0.5 * normal().abs();
-        let mean = &means[centre * d..(centre + 1) * d];
+        let mean = &means[center * d..(center + 1) * d];
         features.extend(mean.iter().map(|m| length * (m + 0.7 * normal())));
     }
     let weights = (0..n).map(|_| normal().abs() + 0.05).collect();

@@ -26,11 +26,11 @@ fn clustered(n: usize, d: usize) -> (Vec<f32>, Vec<f32>) {
         state ^= state << 17;
         (state >> 40) as f32 / (1u64 << 24) as f32 - 0.5
     };
-    let centres = (n / 12).max(1);
-    let means: Vec<f32> = (0..centres * d).map(|_| noise()).collect();
+    let centers = (n / 12).max(1);
+    let means: Vec<f32> = (0..centers * d).map(|_| noise()).collect();
     let mut features = Vec::with_capacity(n * d);
     for token in 0..n {
-        let mean = &means[(token * 7919) % centres * d..][..d];
+        let mean = &means[(token * 7919) % centers * d..][..d];
         features.extend(mean.iter().map(|m| m + 0.7 * noise()));
     }
     let weights = (0..n).map(|_| noise().abs() + 0.05).collect();

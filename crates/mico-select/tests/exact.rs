@@ -113,7 +113,7 @@ fn exact_tokens() -> impl Strategy<Value = (Vec<f32>, Vec<f32>, usize)> {
 /// sums of f32 similarities exact in f64, so that their order does not matter.
 fn float_tokens() -> impl Strategy<Value = (Vec<f32>, Vec<f32>, usize)> {
     (1usize..90, 1usize..40, 1usize..8, 0.0f32..2.0, any::<u64>()).prop_map(
-        |(n, d, centres, spread, seed)| {
+        |(n, d, centers, spread, seed)| {
             let mut state = seed | 1;
             let mut uniform = || {
                 state ^= state << 13;
@@ -121,7 +121,7 @@ fn float_tokens() -> impl Strategy<Value = (Vec<f32>, Vec<f32>, usize)> {
                 state ^= state << 17;
                 (state >> 40) as f32 / (1u64 << 24) as f32
             };
-            let means: Vec<f32> = (0..centres * d).map(|_| uniform() - 0.5).collect();
+            let means: Vec<f32> = (0..centers * d).map(|_| uniform() - 0.5).collect();
             let mut features: Vec<f32> = Vec::with_capacity(n * d);
             for i in 0..n {
                 let kind = uniform();
@@ -131,8 +131,8 @@ fn float_tokens() -> impl Strategy<Value = (Vec<f32>, Vec<f32>, usize)> {
                 } else if kind < 0.2 {
                     features.extend(vec![0.0; d]);
                 } else {
-                    let centre = (uniform() * centres as f32) as usize;
-                    let row = &means[centre * d..(centre + 1) * d];
+                    let center = (uniform() * centers as f32) as usize;
+                    let row = &means[center * d..(center + 1) * d];
                     features.extend(row.iter().map(|m| m + spread * (uniform() - 0.5)));
                 }
             }
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn normalised_monotone_submodular((features, weights, d) in float_tokens(), seed in any::<u64>()) {
+    fn normalized_monotone_submodular((features, weights, d) in float_tokens(), seed in any::<u64>()) {
         let plain = Plain::from_features(&features, &weights, d);
         let n = weights.len();
         prop_assert_eq!(plain.value(&[]), 0.0);
@@ -221,10 +221,10 @@ proptest! {
     }
 }
 
-fn clustered(n: usize, d: usize, centres: usize) -> (Vec<f32>, Vec<f32>) {
+fn clustered(n: usize, d: usize, centers: usize) -> (Vec<f32>, Vec<f32>) {
     let noise = |i: usize| ((i as f32 * 12.9898).sin() * 43758.547).fract();
     let features =
-        (0..n * d).map(|k| noise((k / d % centres) * d + k % d) + 0.3 * noise(k * 7 + 1)).collect();
+        (0..n * d).map(|k| noise((k / d % centers) * d + k % d) + 0.3 * noise(k * 7 + 1)).collect();
     let weights = (0..n).map(|i| noise(i + 5).abs()).collect();
     (features, weights)
 }

@@ -88,10 +88,10 @@ impl RgbImage {
     }
 
     /// An image of a single colour; a side of 0 is taken as 1.
-    pub fn filled(size: Size, colour: [u8; 3]) -> Self {
+    pub fn filled(size: Size, color: [u8; 3]) -> Self {
         let size = size.non_empty();
         let pixels = size.width as usize * size.height as usize;
-        Self { size, data: colour.repeat(pixels) }
+        Self { size, data: color.repeat(pixels) }
     }
 
     /// The width and height in pixels.
@@ -138,10 +138,10 @@ impl RgbImage {
     }
 
     /// Sets the RGB colour at (x, y); does nothing outside the image.
-    pub fn put(&mut self, x: usize, y: usize, colour: [u8; 3]) {
+    pub fn put(&mut self, x: usize, y: usize, color: [u8; 3]) {
         if x < self.width() && y < self.height() {
             let at = (y * self.width() + x) * CHANNELS;
-            self.data[at..at + CHANNELS].copy_from_slice(&colour);
+            self.data[at..at + CHANNELS].copy_from_slice(&color);
         }
     }
 

@@ -88,7 +88,7 @@ pub struct DecoderConfig {
     /// Whether attention output is multiplied by a sigmoid gate per query head (Qwen3.5).
     pub output_gate: bool,
     /// Whether the RMS norms multiply by `1 + w` instead of `w` (Qwen3.5).
-    pub zero_centred_norms: bool,
+    pub zero_centered_norms: bool,
     /// Configuration of the linear-attention blocks (Qwen3.5); `None` if all have full attention.
     pub linear_attention: Option<LinearAttentionConfig>,
 }

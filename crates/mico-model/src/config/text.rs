@@ -194,7 +194,7 @@ pub fn read_decoder(
         tied_head: tied.unwrap_or(false) || text.flag("tie_word_embeddings")?.unwrap_or(false),
         sliding_window: if windowed { text.usize("sliding_window")? } else { None },
         output_gate: text.flag("attn_output_gate")?.unwrap_or(kind.hybrid),
-        zero_centred_norms: kind.hybrid,
+        zero_centered_norms: kind.hybrid,
         linear_attention: linear,
     };
     config.validate(text.file())?;

@@ -89,10 +89,10 @@ pub(super) fn rms_norm(
     name: &str,
     width: usize,
 ) -> Result<RmsNorm> {
-    if !config.zero_centred_norms {
+    if !config.zero_centered_norms {
         return b.rms_norm(Part::Decoder, name, width, config.rms_norm_eps);
     }
     let weight = b.source.tensor(Part::Decoder, &format!("{name}.weight"), &[width])?;
     let weight = weight.to_dtype(DType::F32)?.to_device(&b.device)?;
-    RmsNorm::zero_centred(&weight, config.rms_norm_eps)
+    RmsNorm::zero_centered(&weight, config.rms_norm_eps)
 }

@@ -311,7 +311,7 @@ mod tests {
 
     /// Activations that 8 bits hold without loss leave nothing but the rounding of sums.
     #[test]
-    fn every_size_agrees_with_the_dequantised_matrix() {
+    fn every_size_agrees_with_the_dequantized_matrix() {
         if !has_kernel() {
             return;
         }
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn as_close_to_the_dequantised_matrix_as_candle() {
+    fn as_close_to_the_dequantized_matrix_as_candle() {
         if !has_kernel() {
             return;
         }

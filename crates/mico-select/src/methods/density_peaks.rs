@@ -25,11 +25,11 @@ pub(super) fn density_peaks(x: &Dense, count: usize) -> Vec<(usize, Vec<usize>)>
             density[i] * gap.min(widest)
         })
         .collect();
-    let centres = top(&peaks, count);
+    let centers = top(&peaks, count);
     let mut clusters: Vec<(usize, Vec<usize>)> =
-        centres.iter().map(|&centre| (centre, Vec::new())).collect();
-    for i in (0..n).filter(|i| !centres.contains(i)) {
-        if let Some(c) = best(0..count, |c| -row(i)[centres[c]]) {
+        centers.iter().map(|&center| (center, Vec::new())).collect();
+    for i in (0..n).filter(|i| !centers.contains(i)) {
+        if let Some(c) = best(0..count, |c| -row(i)[centers[c]]) {
             clusters[c].1.push(i);
         }
     }

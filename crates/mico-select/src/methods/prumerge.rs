@@ -24,7 +24,7 @@ pub(super) const PLUS: Method = Method {
 };
 
 /// The number of neighbours merged into a kept token.
-const NEIGHBOURS: usize = 32;
+const NEIGHBORS: usize = 32;
 /// At the authors' settings one token in four of PruMerge+ is an outlier, three are the grid's.
 const OUTLIER_PARTS: usize = 4;
 
@@ -118,7 +118,7 @@ impl Selector for PruMerge {
                 gram.columns(&[target]).into_iter().map(f64::from).collect();
             likeness[target] = f64::NEG_INFINITY;
             let mut sources = argsort(&likeness);
-            sources.truncate(NEIGHBOURS.min(tokens.len() - 1));
+            sources.truncate(NEIGHBORS.min(tokens.len() - 1));
             sources.sort_unstable();
             let shares = sources.iter().map(|&i| attention[i]).collect();
             selection.merges.push(Merge { target, own: 1.0, sources, shares });

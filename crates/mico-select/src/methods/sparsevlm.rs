@@ -103,19 +103,19 @@ impl Selector for SparseVlm {
         let clusters = density_peaks(&pooled, clusters_of(merged));
         let mut sequence = order.clone();
         sequence.sort_unstable();
-        sequence.extend(clusters.iter().map(|(centre, _)| pool[*centre]));
+        sequence.extend(clusters.iter().map(|(center, _)| pool[*center]));
         order.extend(&sequence[order.len()..]);
         let mut selection = Selection::from_order(order);
         selection.sequence = sequence;
         selection.merges = clusters
             .into_iter()
             .filter(|(_, members)| !members.is_empty())
-            .map(|(centre, members)| {
+            .map(|(center, members)| {
                 let mut sources: Vec<usize> = members.into_iter().map(|i| pool[i]).collect();
                 sources.sort_unstable();
                 let share = 1.0 / (sources.len() as f64 + 1.0 + MEAN_EPS);
                 let shares = vec![share; sources.len()];
-                Merge { target: pool[centre], own: share, sources, shares }
+                Merge { target: pool[center], own: share, sources, shares }
             })
             .collect();
         Ok(selection.finish())

@@ -24,7 +24,7 @@ pub(super) fn outline(file: &mut impl BufRead, limits: &Limits) -> Result<Outlin
     let side = |low, high| u32::from(u16::from_le_bytes([low, high]));
     let canvas = Size::new(side(w0, w1), side(h0, h1));
     Budget::new(*limits).check_size(canvas)?;
-    skip_colours(file, packed)?;
+    skip_colors(file, packed)?;
     let mut outline = Outline { canvas, delays: Vec::new() };
     let mut delay = 0;
     loop {
@@ -46,7 +46,7 @@ pub(super) fn outline(file: &mut impl BufRead, limits: &Limits) -> Result<Outlin
                 let [_, _, _, _, w0, w1, h0, h1, packed] = take(file)?;
                 let size = Size::new(side(w0, w1), side(h0, h1));
                 at_most("pixels in a part of a frame", size.area(), limits.frame_pixels)?;
-                skip_colours(file, packed)?;
+                skip_colors(file, packed)?;
                 let [_code_size] = take(file)?;
                 skip_data(file)?;
                 outline.push(delay, limits.source_frames)?;
@@ -115,7 +115,7 @@ fn next_block(file: &mut impl BufRead) -> Result<Option<u8>, Problem> {
 }
 
 /// Skips the colour table, if the packed field says that there is one.
-fn skip_colours(file: &mut impl BufRead, packed: u8) -> Result<(), Problem> {
+fn skip_colors(file: &mut impl BufRead, packed: u8) -> Result<(), Problem> {
     if packed & 0x80 != 0 { skip(file, 3 << ((packed & 7) + 1)) } else { Ok(()) }
 }
 

@@ -181,10 +181,10 @@ fn flat(rgba: &[u8], alpha: AlphaMode) -> Vec<u8> {
     out
 }
 
-/// Blends `colour` over `ground`, rounded to nearest, as for still images.
-fn over(colour: u8, ground: u8, alpha: u8) -> u8 {
-    let (colour, ground, alpha) = (u32::from(colour), u32::from(ground), u32::from(alpha));
-    ((colour * alpha + ground * (255 - alpha) + 127) / 255) as u8
+/// Blends `color` over `ground`, rounded to nearest, as for still images.
+fn over(color: u8, ground: u8, alpha: u8) -> u8 {
+    let (color, ground, alpha) = (u32::from(color), u32::from(ground), u32::from(alpha));
+    ((color * alpha + ground * (255 - alpha) + 127) / 255) as u8
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ mod open {
     use openh264::formats::YUVSource;
 
     use crate::error::{Problem, plain};
-    use crate::h264::colour::Planes;
+    use crate::h264::color::Planes;
 
     /// The OpenH264 decoder, configured to return every picture without delay.
     pub(in crate::h264) struct Decoder(openh264::decoder::Decoder);
@@ -68,7 +68,7 @@ mod open {
 #[cfg(not(feature = "h264"))]
 mod absent {
     use crate::error::Problem;
-    use crate::h264::colour::Planes;
+    use crate::h264::color::Planes;
 
     /// A decoder that cannot be created; H.264 tracks are rejected before one is needed.
     pub(in crate::h264) enum Decoder {}

@@ -8,7 +8,7 @@
 //! everything else is unchanged.
 
 mod bits;
-mod colour;
+mod color;
 mod config;
 mod decoder;
 mod picture;

@@ -2,7 +2,7 @@
 
 use mico_vision::{RgbImage, Size};
 
-use super::colour::to_rgb;
+use super::color::to_rgb;
 use super::config::AvcConfig;
 use super::decoder::Decoder;
 use super::sps::{Geometry, Sps};
@@ -123,7 +123,7 @@ impl PictureDecoder {
             return Ok(Outcome::Failed(reason));
         }
         budget.hold(shown)?;
-        Ok(match to_rgb(&picture.planes(), (left as usize, top as usize), shown, sps.colour) {
+        Ok(match to_rgb(&picture.planes(), (left as usize, top as usize), shown, sps.color) {
             Some(Ok(frame)) => Outcome::Frame(frame),
             Some(Err(error)) => Outcome::Failed(error.to_string()),
             None => Outcome::Failed("its planes are too small".into()),
@@ -156,7 +156,7 @@ impl PictureDecoder {
     /// which set applies, is not parsed here.
     fn check_alone(&self, sps: &Sps) -> Result<(), Problem> {
         let differs = |other: &Sps| {
-            other.id != sps.id && (other.geometry, other.colour) != (sps.geometry, sps.colour)
+            other.id != sps.id && (other.geometry, other.color) != (sps.geometry, sps.color)
         };
         if self.sps.as_ref().is_some_and(differs) {
             return Err(Problem::Unsupported {

@@ -12,7 +12,7 @@
 use mico_vision::Size;
 
 use super::bits::{BitWriter, Bits};
-use super::colour::Colour;
+use super::color::Color;
 use super::units::SEQUENCE_SET;
 use crate::budget::at_most;
 use crate::error::Problem;
@@ -40,7 +40,7 @@ const HEADER: u8 = 0x60 | SEQUENCE_SET;
 pub(super) struct Sps {
     pub(super) id: u32,
     pub(super) geometry: Geometry,
-    pub(super) colour: Colour,
+    pub(super) color: Color,
     /// The rewritten NAL unit for the decoder.
     pub(super) unit: Vec<u8>,
 }
@@ -90,10 +90,10 @@ impl Sps {
         let Some(geometry) = Geometry::new(blocks, crop) else {
             return Some(Err(damaged("cropping leaves nothing")));
         };
-        let colour = colour(bits)?;
+        let color = color(bits)?;
         // Without cropping and without display information (VUI).
         let unit = writer.flag(false).flag(false).into_unit(HEADER);
-        Some(Ok(Self { id, geometry, colour, unit }))
+        Some(Ok(Self { id, geometry, color, unit }))
     }
 }
 
@@ -218,9 +218,9 @@ impl Geometry {
 }
 
 /// The range and matrix of the colours, from the display information (VUI) if there is any.
-fn colour(bits: &mut Bits) -> Option<Colour> {
+fn color(bits: &mut Bits) -> Option<Color> {
     if !bits.flag()? {
-        return Some(Colour::default());
+        return Some(Color::default());
     }
     if bits.flag()? && bits.number(8)? == EXTENDED_RATIO {
         let _ratio = bits.number(32)?;
@@ -229,7 +229,7 @@ fn colour(bits: &mut Bits) -> Option<Colour> {
         let _overscan = bits.flag()?;
     }
     if !bits.flag()? {
-        return Some(Colour::default());
+        return Some(Color::default());
     }
     let _video_format = bits.number(3)?;
     let full_range = bits.flag()?;
@@ -237,9 +237,9 @@ fn colour(bits: &mut Bits) -> Option<Colour> {
         let _primaries_and_transfer = bits.number(16)?;
         bits.number(8)?
     } else {
-        Colour::UNSPECIFIED
+        Color::UNSPECIFIED
     };
-    Some(Colour { full_range, matrix })
+    Some(Color { full_range, matrix })
 }
 
 #[cfg(test)]
@@ -293,10 +293,10 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_read() {
+    fn colors_are_read() {
         let vui = start(1, 6).number(0b01, 2).number(0b00, 2).flag(true).number(5, 3);
         let vui = vui.number(0b11, 2).number(1, 8).number(1, 8).number(9, 8);
-        assert_eq!(read(vui).unwrap().colour, Colour { full_range: true, matrix: 9 });
+        assert_eq!(read(vui).unwrap().color, Color { full_range: true, matrix: 9 });
     }
 
     #[test]

@@ -28,7 +28,7 @@ fn every_frame_is_the_expected_one() {
 }
 
 #[test]
-fn the_colours_under_transparency_are_the_expected_ones() {
+fn the_colors_under_transparency_are_the_expected_ones() {
     let options = VideoOptions { alpha: AlphaMode::Drop, ..every_frame() };
     let mut compared = 0;
     for case in cases("animations") {
@@ -59,7 +59,7 @@ fn they_are_sampled_by_the_same_rule() {
 }
 
 #[test]
-fn transparency_takes_the_stated_colour() {
+fn transparency_takes_the_stated_color() {
     let options = VideoOptions { alpha: AlphaMode::Flatten([0, 255, 0]), ..every_frame() };
     let green = Video::open(path("moving.webp"), &options).unwrap();
     assert_eq!(green.frames[1].pixel(35, 6), Some([0, 255, 0]));

@@ -16,10 +16,10 @@ pub(super) fn to_rgb(
     let size = Size::new(picture.width(), picture.height());
     let data = match picture {
         DynamicImage::ImageRgb8(image) => image.into_raw(),
-        DynamicImage::ImageLuma8(image) => grey(image.as_raw()),
+        DynamicImage::ImageLuma8(image) => gray(image.as_raw()),
         DynamicImage::ImageLumaA8(image) => blend(image.as_raw(), 2, alpha),
         DynamicImage::ImageRgba8(image) => blend(image.as_raw(), 4, alpha),
-        DynamicImage::ImageLuma16(image) => grey(&high_bytes(image.as_raw())),
+        DynamicImage::ImageLuma16(image) => gray(&high_bytes(image.as_raw())),
         DynamicImage::ImageLumaA16(image) => blend(&high_bytes(image.as_raw()), 2, alpha),
         DynamicImage::ImageRgb16(image) => high_bytes(image.as_raw()),
         DynamicImage::ImageRgba16(image) => blend(&high_bytes(image.as_raw()), 4, alpha),
@@ -28,7 +28,7 @@ pub(super) fn to_rgb(
     RgbImage::new(size, data)
 }
 
-fn grey(data: &[u8]) -> Vec<u8> {
+fn gray(data: &[u8]) -> Vec<u8> {
     data.iter().flat_map(|&value| [value; CHANNELS]).collect()
 }
 
@@ -43,19 +43,19 @@ fn blend(data: &[u8], channels: usize, mode: AlphaMode) -> Vec<u8> {
     for pixel in data.chunks_exact(channels) {
         let alpha = pixel[channels - 1];
         for channel in 0..CHANNELS {
-            let colour = pixel[channel.min(channels - 2)];
+            let color = pixel[channel.min(channels - 2)];
             out.push(match mode {
-                AlphaMode::Drop => colour,
-                AlphaMode::Flatten(ground) => over(colour, ground[channel], alpha),
+                AlphaMode::Drop => color,
+                AlphaMode::Flatten(ground) => over(color, ground[channel], alpha),
             });
         }
     }
     out
 }
 
-/// `colour` composited over `ground`, rounded to nearest, as Pillow's `alpha_composite` on an opaque
+/// `color` composited over `ground`, rounded to nearest, as Pillow's `alpha_composite` on an opaque
 /// background.
-fn over(colour: u8, ground: u8, alpha: u8) -> u8 {
-    let (colour, ground, alpha) = (u32::from(colour), u32::from(ground), u32::from(alpha));
-    ((colour * alpha + ground * (255 - alpha) + 127) / 255) as u8
+fn over(color: u8, ground: u8, alpha: u8) -> u8 {
+    let (color, ground, alpha) = (u32::from(color), u32::from(ground), u32::from(alpha));
+    ((color * alpha + ground * (255 - alpha) + 127) / 255) as u8
 }

@@ -78,12 +78,12 @@ impl Llava {
             PadMode::ShortSideCrop => Canvas::bare(image),
         };
         let scaled = self.resize.target(canvas.size);
-        let centre = |scaled: u32, view: u32| (i64::from(scaled) - i64::from(view)).div_euclid(2);
+        let center = |scaled: u32, view: u32| (i64::from(scaled) - i64::from(view)).div_euclid(2);
         View {
             canvas,
             scaled,
-            left: centre(scaled.width, self.tower.view.width),
-            top: centre(scaled.height, self.tower.view.height),
+            left: center(scaled.width, self.tower.view.width),
+            top: center(scaled.height, self.tower.view.height),
             size: self.tower.view,
         }
     }

@@ -139,7 +139,7 @@ fn horizontal(image: &RgbImage, axis: &Axis, fill: [u8; 3], needed: Range<usize>
     out.par_chunks_exact_mut(axis.len() * CHANNELS).enumerate().for_each(|(y, target)| {
         let row = image.row(needed.start + y);
         for (pixel, taps) in target.chunks_exact_mut(CHANNELS).zip(axis.taps()) {
-            let mut sums = fill.map(|colour| rounding + taps.outside * i32::from(colour));
+            let mut sums = fill.map(|color| rounding + taps.outside * i32::from(color));
             let source = row[taps.start * CHANNELS..].chunks_exact(CHANNELS);
             for (from, &weight) in source.zip(taps.weights) {
                 sums[0] += weight * i32::from(from[0]);
@@ -158,7 +158,7 @@ fn margin_row(axis: &Axis, fill: [u8; 3]) -> Vec<u8> {
     axis.taps()
         .flat_map(|taps| {
             let weight = total(taps);
-            fill.map(|colour| axis.to_u8(axis.rounding() + weight * i32::from(colour)))
+            fill.map(|color| axis.to_u8(axis.rounding() + weight * i32::from(color)))
         })
         .collect()
 }
@@ -169,10 +169,8 @@ fn vertical(rows: &[u8], axis: &Axis, margin: &[u8], first: usize) -> Vec<u8> {
     let mut out = vec![0; axis.len() * stride];
     out.par_chunks_exact_mut(stride).enumerate().for_each(|(y, target)| {
         let taps = axis.tap(y);
-        let mut sums: Vec<i32> = margin
-            .iter()
-            .map(|&colour| axis.rounding() + taps.outside * i32::from(colour))
-            .collect();
+        let mut sums: Vec<i32> =
+            margin.iter().map(|&color| axis.rounding() + taps.outside * i32::from(color)).collect();
         for (row, &weight) in taps.weights.iter().enumerate() {
             let at = (taps.start + row - first) * stride;
             for (sum, &from) in sums.iter_mut().zip(&rows[at..at + stride]) {

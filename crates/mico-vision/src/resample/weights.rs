@@ -150,10 +150,10 @@ impl Kernel {
             taps.push(1.0);
             return i;
         }
-        let centre = (f64::from(i) + 0.5) * self.scale;
-        let lo = (centre - self.support + 0.5).max(0.0) as u32;
-        let hi = ((centre + self.support + 0.5) as u32).min(self.length);
-        taps.extend((lo..hi).map(|j| cubic((f64::from(j) - centre + 0.5) * self.shrink)));
+        let center = (f64::from(i) + 0.5) * self.scale;
+        let lo = (center - self.support + 0.5).max(0.0) as u32;
+        let hi = ((center + self.support + 0.5) as u32).min(self.length);
+        taps.extend((lo..hi).map(|j| cubic((f64::from(j) - center + 0.5) * self.shrink)));
         let total: f64 = taps.iter().sum();
         if total != 0.0 {
             for tap in taps.iter_mut() {

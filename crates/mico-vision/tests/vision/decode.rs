@@ -29,7 +29,7 @@ fn every_format_gives_pillows_pixels() {
 }
 
 #[test]
-fn alpha_is_flattened_on_the_stated_colour() {
+fn alpha_is_flattened_on_the_stated_color() {
     let file = bytes("palette_transparent.png");
     let on = |alpha| decode(&file, &DecodeOptions { alpha, ..DecodeOptions::default() }).unwrap();
     let (green, white) = (on(AlphaMode::Flatten([0, 255, 0])), on(AlphaMode::default()));

@@ -60,13 +60,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
     #[test]
-    fn one_colour_stays_one_colour(
+    fn one_color_stays_one_color(
         from in (1..200_u32, 1..200_u32), to in (1..200_u32, 1..200_u32),
-        colour in any::<[u8; 3]>(), backend in backend(),
+        color in any::<[u8; 3]>(), backend in backend(),
     ) {
-        let image = RgbImage::filled(Size::new(from.0, from.1), colour);
+        let image = RgbImage::filled(Size::new(from.0, from.1), color);
         let target = Size::new(to.0, to.1);
-        prop_assert!(resize(&image, target, backend) == RgbImage::filled(target, colour));
+        prop_assert!(resize(&image, target, backend) == RgbImage::filled(target, color));
     }
 
     #[test]

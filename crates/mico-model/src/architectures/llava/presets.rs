@@ -75,7 +75,7 @@ fn vicuna_7b() -> DecoderConfig {
         tied_head: false,
         sliding_window: None,
         output_gate: false,
-        zero_centred_norms: false,
+        zero_centered_norms: false,
         linear_attention: None,
     }
 }

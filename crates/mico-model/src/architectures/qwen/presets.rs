@@ -70,7 +70,7 @@ pub(super) fn qwen3_5_9b() -> ModelConfig {
         attention_bias: AttentionBias::None,
         qk_norm: true,
         output_gate: true,
-        zero_centred_norms: true,
+        zero_centered_norms: true,
         linear_attention: Some(LinearAttentionConfig {
             mixers: LinearAttentionConfig::every(4, blocks),
             conv_kernel: 4,
@@ -109,7 +109,7 @@ pub(crate) fn qwen2_7b() -> DecoderConfig {
         tied_head: false,
         sliding_window: None,
         output_gate: false,
-        zero_centred_norms: false,
+        zero_centered_norms: false,
         linear_attention: None,
     }
 }

@@ -157,8 +157,8 @@ mod tests {
                     blend([255, 255, 255, alpha], [255, 255, 255, under_alpha]);
                 assert!(white >= 254 && shown >= alpha, "{alpha} on {under_alpha}");
             }
-            let [colour, .., shown] = blend([255, 0, 0, alpha], [0, 0, 0, 255]);
-            assert!(shown >= 254 && colour.abs_diff(alpha) <= 1, "{alpha}: {colour} {shown}");
+            let [color, .., shown] = blend([255, 0, 0, alpha], [0, 0, 0, 255]);
+            assert!(shown >= 254 && color.abs_diff(alpha) <= 1, "{alpha}: {color} {shown}");
         }
     }
 

@@ -10,14 +10,14 @@ use mico_vision::{RgbImage, Size, SizeError};
 
 /// The colour encoding of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Colour {
+pub(super) struct Color {
     /// Whether components run from 0 to 255 (full range) instead of 16 to 235 (240 for chroma).
     pub(super) full_range: bool,
     /// The H.264 standard's code for the colour matrix (`matrix_coefficients`).
     pub(super) matrix: u32,
 }
 
-impl Default for Colour {
+impl Default for Color {
     fn default() -> Self {
         Self { full_range: false, matrix: Self::UNSPECIFIED }
     }
@@ -62,7 +62,7 @@ struct Weights {
     blue_u: i32,
 }
 
-impl Colour {
+impl Color {
     /// The standard's code for a matrix that is not specified.
     pub(super) const UNSPECIFIED: u32 = 2;
 
@@ -106,9 +106,9 @@ pub(super) fn to_rgb(
     planes: &Planes<'_>,
     corner: Corner,
     size: Size,
-    colour: Colour,
+    color: Color,
 ) -> Option<Result<RgbImage, SizeError>> {
-    let weights = colour.weights();
+    let weights = color.weights();
     let width = size.width as usize;
     let mut data = Vec::with_capacity(width * size.height as usize * 3);
     for y in 0..size.height as usize {
@@ -119,8 +119,8 @@ pub(super) fn to_rgb(
             let green = ((u * weights.green_u) >> 13) + ((v * weights.green_v) >> 13);
             let blue = (u * weights.blue_u) >> 13;
             for &luma in two {
-                let grey = ((i32::from(luma) - weights.luma_zero) * weights.luma) >> 13;
-                data.extend([red, green, blue].map(|part| (grey + part).clamp(0, 255) as u8));
+                let gray = ((i32::from(luma) - weights.luma_zero) * weights.luma) >> 13;
+                data.extend([red, green, blue].map(|part| (gray + part).clamp(0, 255) as u8));
             }
         }
     }
@@ -131,19 +131,19 @@ pub(super) fn to_rgb(
 mod tests {
     use super::*;
 
-    fn one(yuv: [u8; 3], colour: Colour) -> [u8; 3] {
+    fn one(yuv: [u8; 3], color: Color) -> [u8; 3] {
         let [y, u, v] = yuv;
         let planes = Planes { y: &[y; 4], u: &[u], v: &[v], luma_stride: 2, chroma_stride: 1 };
-        to_rgb(&planes, (0, 0), Size::new(2, 2), colour).unwrap().unwrap().pixel(1, 1).unwrap()
+        to_rgb(&planes, (0, 0), Size::new(2, 2), color).unwrap().unwrap().pixel(1, 1).unwrap()
     }
 
     #[test]
-    fn black_grey_and_white() {
-        let limited = Colour::default();
+    fn black_gray_and_white() {
+        let limited = Color::default();
         assert_eq!(one([16, 128, 128], limited), [0; 3]);
         assert_eq!(one([235, 128, 128], limited), [255; 3]);
         assert_eq!(one([0, 128, 128], limited), [0; 3]);
-        let full = Colour { full_range: true, ..limited };
+        let full = Color { full_range: true, ..limited };
         for level in [0, 1, 77, 254, 255] {
             assert_eq!(one([level, 128, 128], full), [level; 3]);
         }
@@ -151,20 +151,20 @@ mod tests {
 
     #[test]
     fn weights_are_those_of_the_standards() {
-        let sum = |colour: Colour| {
-            let Weights { luma, red_v, green_u, green_v, blue_u, .. } = colour.weights();
+        let sum = |color: Color| {
+            let Weights { luma, red_v, green_u, green_v, blue_u, .. } = color.weights();
             [luma, red_v, green_u, green_v, blue_u]
         };
-        assert_eq!(sum(Colour::default()), [9539, 13075, -3209, -6660, 16525]);
-        let hd = Colour { matrix: 1, ..Colour::default() };
+        assert_eq!(sum(Color::default()), [9539, 13075, -3209, -6660, 16525]);
+        let hd = Color { matrix: 1, ..Color::default() };
         assert_eq!(sum(hd), [9539, 14686, -1747, -4366, 17305]);
-        let full = Colour { full_range: true, ..Colour::default() };
+        let full = Color { full_range: true, ..Color::default() };
         assert_eq!(sum(full), [8192, 11485, -2819, -5850, 14516]);
     }
 
     #[test]
     fn planes_that_are_too_small_are_noticed() {
         let planes = Planes { y: &[0; 4], u: &[0], v: &[], luma_stride: 2, chroma_stride: 1 };
-        assert!(to_rgb(&planes, (0, 0), Size::new(2, 2), Colour::default()).is_none());
+        assert!(to_rgb(&planes, (0, 0), Size::new(2, 2), Color::default()).is_none());
     }
 }
