@@ -85,7 +85,7 @@ pub(crate) fn pool(pruning: &PruningSpec) -> usize {
 }
 
 /// The words of switches, limits and style that are not those of `base`.
-pub(crate) fn own_words(setting: &Setting, base: &Setting) -> String {
+pub(crate) fn differing_words(setting: &Setting, base: &Setting) -> String {
     let before: Vec<String> = base.words().collect();
     let mut own: Vec<String> = setting.words().filter(|word| !before.contains(word)).collect();
     // A switch of the base that is back at its default says so.
@@ -109,7 +109,7 @@ fn label(setting: &Setting, base: &Setting) -> String {
             let _ = write!(label, " n={}", pool(pruning));
         }
     }
-    let words = own_words(setting, base);
+    let words = differing_words(setting, base);
     if !words.is_empty() {
         let _ = write!(label, " {words}");
     }

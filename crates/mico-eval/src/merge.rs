@@ -16,9 +16,9 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
     let mut parts: BTreeSet<Shard> = BTreeSet::new();
     for folder in folders {
         let part = Manifest::read(folder)?;
-        let apart = |reason: String| Error::Incompatible { path: folder.clone(), reason };
+        let incompatible = |reason: String| Error::Incompatible { path: folder.clone(), reason };
         if !part.finished && !partial {
-            return Err(apart(
+            return Err(incompatible(
                 "the run was not finished, accepted: --resume it, or --partial".into(),
             ));
         }
@@ -30,9 +30,12 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
             None => whole = Some(part),
             Some(whole) => {
                 whole.matches(&part).map_err(|what| {
-                    apart(format!("is of another run than {}: {what} differ", folders[0].display()))
+                    incompatible(format!(
+                        "is of another run than {}: {what} differ",
+                        folders[0].display()
+                    ))
                 })?;
-                take(whole, part, again);
+                merge_into(whole, part, again);
             }
         }
     }
@@ -40,25 +43,25 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
         let accepted = "the results of at least one part".into();
         return Err(Error::OutOfRange { what: "folders", found: "none".into(), accepted });
     };
-    let missing = missing(&parts);
-    let lacking = match missing.first() {
+    let missing_shards = missing_shards(&parts);
+    let missing_records = match missing_shards.first() {
         Some(first) => {
             Some(format!("part {first} of the run is missing, accepted: all parts, or --partial"))
         }
-        None => lacking(&whole, journal)?,
+        None => missing_records(&whole, journal)?,
     };
-    if let (Some(reason), false) = (&lacking, partial) {
+    if let (Some(reason), false) = (&missing_records, partial) {
         return Err(Error::Incompatible { path: folders[0].clone(), reason: reason.clone() });
     }
-    whole.finished &= lacking.is_none();
-    if missing.is_empty() {
+    whole.finished &= missing_records.is_none();
+    if missing_shards.is_empty() {
         whole.shard = Shard::default();
     }
     Ok(whole)
 }
 
 /// What records there should be and are not, if any.
-fn lacking(manifest: &Manifest, journal: &Journal) -> Result<Option<String>> {
+fn missing_records(manifest: &Manifest, journal: &Journal) -> Result<Option<String>> {
     let columns = columns_of(manifest, journal)?;
     let expected = manifest.asked.iter().flat_map(|asked| {
         let known = asked.items.iter().copied().map(Some);
@@ -75,7 +78,7 @@ fn lacking(manifest: &Manifest, journal: &Journal) -> Result<Option<String>> {
 }
 
 /// Parts that cover no item of each other and are not there.
-fn missing(parts: &BTreeSet<Shard>) -> Vec<Shard> {
+fn missing_shards(parts: &BTreeSet<Shard>) -> Vec<Shard> {
     if parts.iter().any(|shard| shard.is_whole()) {
         return Vec::new();
     }
@@ -83,7 +86,7 @@ fn missing(parts: &BTreeSet<Shard>) -> Vec<Shard> {
     first.all().filter(|shard| !parts.contains(shard)).collect()
 }
 
-fn take(whole: &mut Manifest, part: Manifest, again: bool) {
+fn merge_into(whole: &mut Manifest, part: Manifest, again: bool) {
     for damaged in part.damaged {
         if !whole.damaged.contains(&damaged) {
             whole.damaged.push(damaged);

@@ -37,7 +37,7 @@ impl Shard {
     }
 
     /// Whether an item is in this part.
-    pub(crate) fn takes(self, item: &Item) -> bool {
+    pub(crate) fn contains(self, item: &Item) -> bool {
         self.is_whole() || seed(&item.cluster) % self.of == self.index - 1
     }
 }
@@ -105,7 +105,7 @@ mod tests {
             let of: Vec<usize> = third
                 .all()
                 .enumerate()
-                .filter_map(|(at, shard)| shard.takes(&item(cluster)).then_some(at))
+                .filter_map(|(at, shard)| shard.contains(&item(cluster)).then_some(at))
                 .collect();
             assert_eq!(of.len(), 1);
             taken[of[0]] += 1;

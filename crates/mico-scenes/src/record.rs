@@ -44,3 +44,23 @@ pub fn write_record(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Kind, Split, ask, scene};
+
+    #[test]
+    fn records_have_the_spelling_that_training_reads() {
+        let asked = (0..100).find_map(|number| {
+            let (scene, mut rng) = scene(Split::Train, 0, number);
+            ask(&scene, Kind::Color, &mut rng).map(|question| (scene, question))
+        });
+        let (scene, question) = asked.unwrap();
+        let mut record = Vec::new();
+        write_record(&mut record, &scene, &[question], false).unwrap();
+        let json: serde_json::Value = serde_json::from_slice(&record[4..]).unwrap();
+        assert!(json["objects"][0]["colour"].is_string(), "{json}");
+        assert_eq!(json["questions"][0]["kind"], "colour");
+    }
+}

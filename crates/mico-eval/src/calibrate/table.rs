@@ -73,7 +73,7 @@ impl<'a> Table<'a> {
             found: format!("{} that have no value together", self.measured.len()),
             accepted: "more items".into(),
         })?;
-        Ok(Estimate::drawn(value, self.resamples.map(sampled)))
+        Ok(Estimate::from_resamples(value, self.resamples.map(sampled)))
     }
 
     /// The mean over items, with its interval by drawing pictures again.
@@ -87,6 +87,6 @@ impl<'a> Table<'a> {
             (count > 0.0).then(|| sum / count)
         };
         let ones = vec![1; self.measured.len()];
-        Estimate::drawn(mean(&ones).unwrap_or(0.0), self.resamples.map(mean))
+        Estimate::from_resamples(mean(&ones).unwrap_or(0.0), self.resamples.map(mean))
     }
 }

@@ -39,7 +39,7 @@ pub use reliability::{
 pub use scenes::Scenes;
 pub use source::{Check, DamagedImage, LabelMap, LabeledObject, PixelBox, Query, Source};
 
-/// Told how much of how much is done.
+/// Called with the number of pictures that are done, and with the number of all.
 pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
 /// What is checked, on what.

@@ -133,7 +133,7 @@ impl Evaluation {
         self.save(&manifest)?;
         asked.settings = &manifest.settings;
         let finished = run(&asked, &self.journal, progress)?;
-        take(&mut manifest, finished)?;
+        apply_outcome(&mut manifest, finished)?;
         self.save(&manifest)?;
         EvaluationResult::new(manifest, self.journal)
     }
@@ -182,10 +182,10 @@ impl Evaluation {
     }
 }
 
-/// Takes in what a run met; an error if a source had nothing to ask.
-fn take(manifest: &mut Manifest, finished: RunOutcome) -> Result<()> {
-    manifest.damaged = finished.damaged;
-    let met = finished.dropped.into_iter().zip(finished.items);
+/// Enters what a run met into its manifest. It is an error if a source had nothing to ask.
+fn apply_outcome(manifest: &mut Manifest, outcome: RunOutcome) -> Result<()> {
+    manifest.damaged = outcome.damaged;
+    let met = outcome.dropped.into_iter().zip(outcome.items);
     for (asked, met) in manifest.asked.iter_mut().zip(met) {
         (asked.dropped, asked.items) = met;
     }

@@ -9,7 +9,7 @@ use super::{PictureLookup, RunReport};
 use crate::condition::Condition;
 use crate::summary::{Column, GradedAnswer};
 
-/// The most bytes of picture files in a chapter; what browsers still open without waiting.
+/// The most bytes of picture files for one run; what browsers still open without waiting.
 const MAX_BYTES: usize = 32 << 20;
 
 /// The items that are shown, by track and place in it.

@@ -9,7 +9,7 @@ use mico_select::schedule::Budget;
 
 use super::RunReport;
 use super::charts::{Curves, references};
-use crate::condition::{Condition, own_words, pool};
+use crate::condition::{Condition, differing_words, pool};
 use crate::summary::Row;
 
 /// What the name of a Stage-1-only method ends with.
@@ -41,14 +41,14 @@ pub(super) fn budgets(run: &RunReport<'_>) -> String {
 pub(super) fn layers(run: &RunReport<'_>) -> String {
     let place = |pruning: &PruningSpec| pruning.refine_layer;
     let others = |pruning: &mut PruningSpec| pruning.refine_layer = None;
-    along(run, "refinement after block K", place, others)
+    curves_along(run, "refinement after block K", place, others)
 }
 
 /// Values over the pool, a curve for each budget.
 pub(super) fn pools(run: &RunReport<'_>) -> String {
     let place = |pruning: &PruningSpec| Some(pool(pruning));
     let others = |pruning: &mut PruningSpec| pruning.pool = Some(0);
-    along(run, "Stage-1 pool as a multiple n of the budget", place, others)
+    curves_along(run, "Stage-1 pool as a multiple n of the budget", place, others)
 }
 
 /// Settings that are the same but for where they stand on the axis.
@@ -59,7 +59,7 @@ struct Family<'a> {
     rows: Vec<(usize, &'a Row)>,
 }
 
-fn along(
+fn curves_along(
     run: &RunReport<'_>,
     axis: &'static str,
     place: impl Fn(&PruningSpec) -> Option<usize>,
@@ -120,7 +120,7 @@ fn named<'a>(
         if pools.len() > 1 {
             let _ = write!(name, " n={}", pool(pruning));
         }
-        let words = own_words(&family.common, &base);
+        let words = differing_words(&family.common, &base);
         if !words.is_empty() {
             let _ = write!(name, " {words}");
         }

@@ -80,7 +80,7 @@ impl RunReport<'_> {
     }
 }
 
-/// A part of a chapter with its heading and where it is.
+/// A section of a run's report, with its heading and anchor.
 struct Section {
     anchor: &'static str,
     heading: &'static str,
@@ -131,7 +131,7 @@ pub fn report(runs: &[RunResults<'_>], items: usize) -> Result<Report> {
     Ok(report)
 }
 
-/// The parts of a chapter that have anything to say.
+/// The sections of a run's report that are not empty.
 fn parts(run: &RunReport<'_>, shown: &items::SelectedItems<'_>) -> Vec<Section> {
     let part = |anchor, heading, html| Section { anchor, heading, html };
     let parts = [

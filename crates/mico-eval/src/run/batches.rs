@@ -43,7 +43,7 @@ impl<'a> Batches<'a> {
     fn own(&mut self) -> Option<Item> {
         loop {
             match self.items.next()? {
-                Ok(item) if self.shard.takes(&item) => {
+                Ok(item) if self.shard.contains(&item) => {
                     *self.taken.entry(item.track).or_default() += 1;
                     return Some(item);
                 }

@@ -29,7 +29,7 @@ use crate::record::RunKey;
 use crate::shard::Shard;
 use crate::source::Source;
 
-/// Told after each answer how many there are, and how many there will be if that is known.
+/// Called after each answer with the number of answers so far, and with the total if it is known.
 pub type Progress<'a> = dyn Fn(usize, Option<usize>) + Sync + 'a;
 
 /// What is measured with what. `model` must hold all that decides answers and is not in the items or

@@ -77,7 +77,7 @@ pub(super) fn pairs(draws: &Draws<'_>, complete: &[(usize, &Condition)]) -> Vec<
 }
 
 fn compare(draws: &Draws<'_>, track: usize, [first, second]: [usize; 2]) -> TrackComparison {
-    let both = draws.judged(first, track).zip(draws.judged(second, track));
+    let both = draws.graded(first, track).zip(draws.graded(second, track));
     let mut only = [0, 0];
     for (one, other) in both {
         match (one.is_right(), other.is_right()) {

@@ -85,7 +85,7 @@ impl<'a> Draws<'a> {
     }
 
     /// The judged answers of a row to a track.
-    pub(super) fn judged(
+    pub(super) fn graded(
         &self,
         row: usize,
         track: usize,
@@ -100,7 +100,7 @@ impl<'a> Draws<'a> {
     ) -> Option<Estimate> {
         let value = statistic(&self.own)?;
         let draws = self.drawn.iter().filter_map(|drawn| statistic(drawn)).collect();
-        Some(Estimate::drawn(value, draws))
+        Some(Estimate::from_resamples(value, draws))
     }
 
     pub(super) fn acc(&self, values: &[Option<f64>]) -> Option<f64> {
@@ -117,11 +117,11 @@ impl<'a> Draws<'a> {
         });
         let tracks = (0..self.columns.len()).map(|track| self.track(row, track)).collect();
         let all: Vec<&GradedAnswer> =
-            (0..self.columns.len()).flat_map(|track| self.judged(row, track)).collect();
-        let asked = all.iter().filter(|judged| judged.record.failure.is_none());
+            (0..self.columns.len()).flat_map(|track| self.graded(row, track)).collect();
+        let asked = all.iter().filter(|graded| graded.record.failure.is_none());
         let count = asked.clone().count().max(1) as f64;
         let mean = |of: fn(&GradedAnswer) -> f64| {
-            asked.clone().map(|judged| of(judged)).sum::<f64>() / count
+            asked.clone().map(|graded| of(graded)).sum::<f64>() / count
         };
         let refine_layer = setting.pruning().and_then(|pruning| pruning.refine_layer);
         Row {
@@ -129,9 +129,9 @@ impl<'a> Draws<'a> {
             tokens: setting.tokens(),
             refine_layer,
             pool: setting.pool(),
-            layer_average: mean(|judged| judged.record.layer_average),
-            seconds: mean(|judged| {
-                let spent = judged.record.seconds;
+            layer_average: mean(|graded| graded.record.layer_average),
+            seconds: mean(|graded| {
+                let spent = graded.record.seconds;
                 spent.pruning + spent.prefill + spent.decode
             }),
             tracks,
@@ -142,17 +142,17 @@ impl<'a> Draws<'a> {
 
     fn track(&self, row: usize, track: usize) -> TrackScore {
         let column = &self.columns[track];
-        let judged: Vec<&GradedAnswer> = self.judged(row, track).collect();
+        let graded: Vec<&GradedAnswer> = self.graded(row, track).collect();
         let count =
-            |of: fn(&GradedAnswer) -> bool| judged.iter().filter(|judged| of(judged)).count();
-        let (asked, right) = (judged.len(), count(GradedAnswer::is_right));
-        let failed = count(|judged| judged.record.failure.is_some());
-        let silent = |judged: &GradedAnswer| judged.record.answer.trim().is_empty();
-        let empty = judged.iter().filter(|j| silent(j) && j.record.failure.is_none()).count();
-        let unreadable = judged.iter().filter(|j| !silent(j) && j.grade.reading.is_none()).count();
+            |of: fn(&GradedAnswer) -> bool| graded.iter().filter(|graded| of(graded)).count();
+        let (asked, right) = (graded.len(), count(GradedAnswer::is_right));
+        let failed = count(|graded| graded.record.failure.is_some());
+        let silent = |graded: &GradedAnswer| graded.record.answer.trim().is_empty();
+        let empty = graded.iter().filter(|j| silent(j) && j.record.failure.is_none()).count();
+        let unreadable = graded.iter().filter(|j| !silent(j) && j.grade.reading.is_none()).count();
         let mut value = self.estimate(|values| values[row][track]);
         let mut interval = "bootstrap over pictures";
-        if let (Some(estimate), true) = (&mut value, independent(column, &judged)) {
+        if let (Some(estimate), true) = (&mut value, independent(column, &graded)) {
             let (low, high) = wilson(right, asked);
             let share = 100.0 * right as f64 / asked.max(1) as f64;
             if (estimate.value - share).abs() < 1e-9 {
@@ -176,21 +176,21 @@ impl<'a> Draws<'a> {
 }
 
 /// Whether each item is about a picture of its own and simply right or wrong.
-fn independent(column: &Column, judged: &[&GradedAnswer]) -> bool {
+fn independent(column: &Column, graded: &[&GradedAnswer]) -> bool {
     let mut pictures: Vec<usize> = column.items.iter().map(|item| item.cluster).collect();
     pictures.sort_unstable();
     pictures.windows(2).all(|pair| pair[0] != pair[1])
-        && judged.iter().all(|judged| [0.0, 1.0].contains(&judged.grade.score))
+        && graded.iter().all(|graded| [0.0, 1.0].contains(&graded.grade.score))
 }
 
 fn values(column: &Column, setting: usize) -> Values {
-    let judged = column.answers[setting].iter();
+    let graded = column.answers[setting].iter();
     let marked: Vec<Marked<'_>> = column
         .items
         .iter()
-        .zip(judged)
-        .filter_map(|(item, judged)| {
-            Some(Marked { fields: &item.fields, grade: &judged.as_ref()?.grade })
+        .zip(graded)
+        .filter_map(|(item, graded)| {
+            Some(Marked { fields: &item.fields, grade: &graded.as_ref()?.grade })
         })
         .collect();
     column.spec.values(&marked)

@@ -37,7 +37,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// A value with the interval of its draws; with the value alone if there are none.
-    pub(crate) fn drawn(value: f64, draws: Vec<f64>) -> Self {
+    pub(crate) fn from_resamples(value: f64, draws: Vec<f64>) -> Self {
         let (low, high) = interval(draws).unwrap_or((value, value));
         Self { value, low, high }
     }

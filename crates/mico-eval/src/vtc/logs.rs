@@ -82,7 +82,7 @@ pub(super) fn reference(data: &Path) -> Result<PathBuf> {
 
 /// The sample logs of a folder.
 pub(super) fn logs(folder: &Path) -> Result<Logs> {
-    let apart = |reason: String| Error::Incompatible { path: folder.to_owned(), reason };
+    let incompatible = |reason: String| Error::Incompatible { path: folder.to_owned(), reason };
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(FileError::io(folder))? {
         paths.push(entry.map_err(FileError::io(folder))?.path());
@@ -95,11 +95,14 @@ pub(super) fn logs(folder: &Path) -> Result<Logs> {
         let name = name.unwrap_or_default();
         let Some(task) = TASKS.into_iter().find(|task| names(&name, task)) else { continue };
         if logs.insert(task, log(path, task)?).is_some() {
-            return Err(apart(format!("two logs of {task}")));
+            return Err(incompatible(format!("two logs of {task}")));
         }
     }
     if logs.is_empty() {
-        return Err(apart(format!("no logs, accepted: jsonl files named by {}", TASKS.join(", "))));
+        return Err(incompatible(format!(
+            "no logs, accepted: jsonl files named by {}",
+            TASKS.join(", ")
+        )));
     }
     Ok(logs)
 }
