@@ -28,14 +28,26 @@ pub(crate) enum ExprKind {
     Negative(Box<Expr>),
     Positive(Box<Expr>),
     Concat(Vec<Expr>),
-    Arithmetic { first: Box<Expr>, rest: Vec<(Arithmetic, Expr)> },
-    Compare { first: Box<Expr>, rest: Vec<(Comparison, Expr)> },
+    Arithmetic {
+        first: Box<Expr>,
+        rest: Vec<(Arithmetic, Expr)>,
+    },
+    Compare {
+        first: Box<Expr>,
+        rest: Vec<(Comparison, Expr)>,
+    },
     /// The first value whose condition holds, or else the last.
-    Conditional { arms: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>> },
+    Conditional {
+        arms: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
     List(Vec<Expr>),
     Tuple(Vec<Expr>),
     Dict(Vec<(Expr, Expr)>),
-    Chain { base: Box<Expr>, links: Vec<Link> },
+    Chain {
+        base: Box<Expr>,
+        links: Vec<Link>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,10 +85,19 @@ pub(crate) enum LinkKind {
     Attribute(Arc<str>),
     Item(Expr),
     Slice(Box<[Option<Expr>; 3]>),
-    Call(CallArguments),
+    Call(Box<CallArguments>),
     /// `run` is none for a name jinja2 does not know either: an error when it is reached.
-    Filter { name: Arc<str>, run: Option<FilterFn>, arguments: CallArguments },
-    Test { name: Arc<str>, run: Option<TestFn>, arguments: CallArguments, negated: bool },
+    Filter {
+        name: Arc<str>,
+        run: Option<FilterFn>,
+        arguments: Box<CallArguments>,
+    },
+    Test {
+        name: Arc<str>,
+        run: Option<TestFn>,
+        arguments: Box<CallArguments>,
+        negated: bool,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -99,14 +120,33 @@ pub(crate) type Body = Vec<Statement>;
 pub(crate) enum StatementKind {
     Text(String),
     Print(Expr),
-    If { arms: Vec<(Expr, Body)>, otherwise: Body },
+    If {
+        arms: Vec<(Expr, Body)>,
+        otherwise: Body,
+    },
     For(Box<ForLoop>),
-    Set { target: Target, value: Expr },
-    SetBlock { target: Target, filters: Vec<Link>, body: Body },
+    Set {
+        target: Target,
+        value: Expr,
+    },
+    SetBlock {
+        target: Target,
+        filters: Vec<Link>,
+        body: Body,
+    },
     Macro(Box<MacroDeclaration>),
-    Call { call: Expr, caller: Box<MacroDeclaration> },
-    Filter { filters: Vec<Link>, body: Body },
-    With { assignments: Vec<(Target, Expr)>, body: Body },
+    Call {
+        call: Expr,
+        caller: Box<MacroDeclaration>,
+    },
+    Filter {
+        filters: Vec<Link>,
+        body: Body,
+    },
+    With {
+        assignments: Vec<(Target, Expr)>,
+        body: Body,
+    },
     /// `{% generation %}`: marks what the assistant says; printed as it is.
     Generation(Body),
     Break,

@@ -36,11 +36,7 @@ impl Global {
     }
 }
 
-pub(crate) fn call(
-    interpreter: &mut Interpreter<'_>,
-    global: Global,
-    args: Args,
-) -> Result<Value> {
+pub(crate) fn call(interpreter: &mut Interpreter<'_>, global: Global, args: Args) -> Result<Value> {
     match global {
         Global::Range => range(args),
         Global::Dict => {

@@ -45,7 +45,7 @@ impl Default for Limits {
             source_bytes: 256 << 10,
             tokens: 100_000,
             syntax_depth: 64,
-            evaluation_depth: 160,
+            evaluation_depth: 128,
             value_depth: 64,
             steps: 2_000_000,
             value_bytes: 16 << 20,

@@ -4,9 +4,9 @@ use crate::ast::{Arithmetic, Comparison};
 use crate::display::to_text;
 use crate::error::Result;
 use crate::evaluate::{Args, Interpreter};
+use crate::filters;
 use crate::methods::casing;
 use crate::value::{Value, compare, operators};
-use crate::filters;
 
 pub(crate) type TestFn = fn(&mut Interpreter<'_>, &Value, Args) -> Result<bool>;
 

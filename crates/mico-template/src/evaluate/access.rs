@@ -41,11 +41,9 @@ impl Interpreter<'_> {
             Value::Macro(index) if name == "name" => {
                 self.macros.get(*index).map(|made| Value::Str(made.declaration.name.clone()))
             }
-            Value::Cycler(index) if name == "current" => self
-                .cyclers
-                .get(*index)
-                .and_then(|(items, next)| items.get(*next))
-                .cloned(),
+            Value::Cycler(index) if name == "current" => {
+                self.cyclers.get(*index).and_then(|(items, next)| items.get(*next)).cloned()
+            }
             _ => None,
         };
         if found.is_some() {
@@ -65,9 +63,8 @@ impl Interpreter<'_> {
         let length = state.items.len();
         let at = state.index;
         let int = |value: usize| Some(Value::Int(value as i64));
-        let neighbor = |found: Option<&Value>| {
-            Some(found.cloned().unwrap_or_else(|| Value::undefined(name)))
-        };
+        let neighbor =
+            |found: Option<&Value>| Some(found.cloned().unwrap_or_else(|| Value::undefined(name)));
         Ok(match name {
             "index" => int(at + 1),
             "index0" => int(at),
@@ -174,8 +171,7 @@ impl Interpreter<'_> {
                 }
             }
             Value::Range(_) => Err(TemplateError::unsupported("a slice of a range")),
-            Value::Undefined(_) => value.refuse(""),
-            _ => Ok(Value::Undefined(None)),
+            other => other.refuse("cannot be sliced"),
         }
     }
 }

@@ -21,9 +21,7 @@ impl Args {
         parameters: [&str; N],
         required: usize,
     ) -> Result<[Option<Value>; N]> {
-        let refuse = |what: &str| {
-            Err(TemplateError::runtime(format!("'{function}' {what}")))
-        };
+        let refuse = |what: &str| Err(TemplateError::runtime(format!("'{function}' {what}")));
         if self.positional.len() > N {
             return refuse(&format!("takes at most {N} arguments"));
         }

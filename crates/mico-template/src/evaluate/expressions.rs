@@ -79,11 +79,7 @@ impl<'t> Interpreter<'t> {
         Ok(text.value())
     }
 
-    fn arithmetic(
-        &mut self,
-        first: &'t Expr,
-        rest: &'t [(Arithmetic, Expr)],
-    ) -> Result<Value> {
+    fn arithmetic(&mut self, first: &'t Expr, rest: &'t [(Arithmetic, Expr)]) -> Result<Value> {
         let mut value = self.evaluate(first)?;
         for (operator, operand) in rest {
             let right = self.evaluate(operand)?;

@@ -138,11 +138,8 @@ impl<'t> Interpreter<'t> {
 
     fn push_scope(&mut self, parent: usize) -> Result<Mark> {
         self.budget.allocate(STATE_BYTES)?;
-        let mark = Mark {
-            previous: self.current,
-            length: self.scopes.len(),
-            captures: self.captures,
-        };
+        let mark =
+            Mark { previous: self.current, length: self.scopes.len(), captures: self.captures };
         self.scopes.push(Scope { parent: Some(parent), variables: HashMap::new() });
         self.current = mark.length;
         Ok(mark)

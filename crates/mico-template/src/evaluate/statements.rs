@@ -118,11 +118,7 @@ impl<'t> Interpreter<'t> {
     }
 
     /// What a body writes in a scope of its own, through filters.
-    fn filtered_block(
-        &mut self,
-        filters: &'t [Link],
-        body: &'t Body,
-    ) -> Result<(Value, Flow)> {
+    fn filtered_block(&mut self, filters: &'t [Link], body: &'t Body) -> Result<(Value, Flow)> {
         let mark = self.push_scope(self.current)?;
         let (mut value, flow) = self.capture(body)?;
         self.pop_scope(&mark);
@@ -177,11 +173,7 @@ impl<'t> Interpreter<'t> {
     }
 
     /// Calls a macro that gets the block as its `caller`.
-    fn call_statement(
-        &mut self,
-        call: &'t Expr,
-        caller: &'t MacroDeclaration,
-    ) -> Result<Flow> {
+    fn call_statement(&mut self, call: &'t Expr, caller: &'t MacroDeclaration) -> Result<Flow> {
         let made = self.declare(caller)?;
         let value = self.evaluate_call(call, made)?;
         self.print_value(&value)?;

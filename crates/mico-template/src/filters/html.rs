@@ -48,11 +48,7 @@ fn markup(value: Value) -> Value {
     }
 }
 
-pub(super) fn escape(
-    interpreter: &mut Interpreter<'_>,
-    value: Value,
-    args: Args,
-) -> Result<Value> {
+pub(super) fn escape(interpreter: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
     args.none("escape")?;
     let mut out = interpreter.budget.builder();
     write_escaped(&value, &mut out)?;
@@ -71,11 +67,7 @@ pub(super) fn force_escape(
     Ok(markup(out.value()))
 }
 
-pub(super) fn safe(
-    interpreter: &mut Interpreter<'_>,
-    value: Value,
-    args: Args,
-) -> Result<Value> {
+pub(super) fn safe(interpreter: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
     args.none("safe")?;
     let text = to_text(&value, &mut interpreter.budget)?;
     interpreter.budget.text(&text).map(markup)
@@ -108,9 +100,11 @@ pub(super) fn url_encode(
     let budget = &mut interpreter.budget;
     let pairs = match &value {
         Value::Dict(dict) => dict.pairs(budget)?,
-        Value::List(_) | Value::Tuple(_) | Value::View(..) | Value::Iterator(_) => {
-            value.elements(budget)?
-        }
+        Value::List(_)
+        | Value::Tuple(_)
+        | Value::Range(_)
+        | Value::View(..)
+        | Value::Iterator(_) => value.elements(budget)?,
         other => {
             let text = to_text(other, budget)?;
             let mut out = budget.builder();

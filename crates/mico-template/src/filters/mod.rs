@@ -83,17 +83,10 @@ fn other_filter(name: &str) -> Option<FilterFn> {
 }
 
 /// Runs a filter whose name is known only now, a level deeper: filters can be told to run filters.
-fn run(
-    interpreter: &mut Interpreter<'_>,
-    name: &str,
-    value: Value,
-    args: Args,
-) -> Result<Value> {
+fn run(interpreter: &mut Interpreter<'_>, name: &str, value: Value, args: Args) -> Result<Value> {
     match find(name) {
         Some(Ok(filter)) => interpreter.deeper(|interpreter| filter(interpreter, value, args)),
-        Some(Err(())) => {
-            Err(TemplateError::unsupported(format!("the filter {}", quote(name))))
-        }
+        Some(Err(())) => Err(TemplateError::unsupported(format!("the filter {}", quote(name)))),
         None => Err(TemplateError::runtime(format!("no filter is named {}", quote(name)))),
     }
 }

@@ -5,9 +5,9 @@ use crate::error::{Result, TemplateError};
 use crate::evaluate::{Args, Interpreter, flag, integer, text};
 use crate::format::numbers::checked_precision;
 use crate::lexer::is_space;
+use crate::value::Value;
 use crate::value::compare::Number;
 use crate::value::operators::{arithmetic, overflow};
-use crate::value::Value;
 
 pub(super) fn abs(_: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
     args.none("abs")?;
@@ -131,13 +131,14 @@ pub(super) fn round(interpreter: &mut Interpreter<'_>, value: Value, args: Args)
         };
     }
     let budget = &mut interpreter.budget;
-    let power =
-        arithmetic(Arithmetic::Power, &Value::Int(10), &Value::Int(precision), budget)?;
+    let power = arithmetic(Arithmetic::Power, &Value::Int(10), &Value::Int(precision), budget)?;
     let scaled = arithmetic(Arithmetic::Multiply, &value, &power, budget)?;
     let Some(scaled) = Number::of(&scaled) else { return Ok(Value::None) };
     let rounded = match scaled {
         Number::Int(number) => Value::Int(number),
-        Number::Float(number) => whole(if method == "ceil" { number.ceil() } else { number.floor() })?,
+        Number::Float(number) => {
+            whole(if method == "ceil" { number.ceil() } else { number.floor() })?
+        }
     };
     arithmetic(Arithmetic::Divide, &rounded, &power, budget)
 }

@@ -210,13 +210,8 @@ pub(super) fn group_by(
     Value::list(made, &interpreter.budget)
 }
 
-pub(super) fn unique(
-    interpreter: &mut Interpreter<'_>,
-    value: Value,
-    args: Args,
-) -> Result<Value> {
-    let [case_sensitive, attribute] =
-        args.bind("unique", ["case_sensitive", "attribute"], 0)?;
+pub(super) fn unique(interpreter: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
+    let [case_sensitive, attribute] = args.bind("unique", ["case_sensitive", "attribute"], 0)?;
     let getter = Getter::new(attribute, None, !flag(case_sensitive.as_ref(), false))?;
     let mut seen: Vec<Value> = Vec::new();
     let mut kept = Vec::new();

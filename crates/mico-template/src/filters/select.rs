@@ -64,8 +64,7 @@ fn choose(
         Some(name) => {
             let Some(name) = name.as_str() else { return name.refuse("is no test's name") };
             let test = tests::find(name);
-            let unknown =
-                || TemplateError::runtime(format!("no test is named {}", quote(name)));
+            let unknown = || TemplateError::runtime(format!("no test is named {}", quote(name)));
             Some(test.ok_or_else(unknown)?)
         }
     };
@@ -95,8 +94,8 @@ pub(super) fn reject(i: &mut Interpreter<'_>, value: Value, args: Args) -> Resul
 }
 
 fn attribute(args: &mut Args) -> Result<Getter> {
-    let attribute = shift(args)
-        .ok_or_else(|| TemplateError::runtime("the name of an attribute is missing"))?;
+    let attribute =
+        shift(args).ok_or_else(|| TemplateError::runtime("the name of an attribute is missing"))?;
     Getter::new(Some(attribute), None, false)
 }
 

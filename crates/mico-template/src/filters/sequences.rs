@@ -22,7 +22,11 @@ pub(super) fn length(interpreter: &mut Interpreter<'_>, value: Value, args: Args
     Ok(Value::Int(value.len(&mut interpreter.budget)? as i64))
 }
 
-pub(super) fn default(interpreter: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
+pub(super) fn default(
+    interpreter: &mut Interpreter<'_>,
+    value: Value,
+    args: Args,
+) -> Result<Value> {
     let [default, boolean] = args.bind("default", ["default_value", "boolean"], 0)?;
     if value.is_undefined() || (flag(boolean.as_ref(), false) && !compare::truth(&value)) {
         return default.map_or_else(|| interpreter.budget.text(""), Ok);
@@ -97,7 +101,7 @@ pub(super) fn reverse(
     items.reverse();
     match value {
         // Python has no reversed generator, so that jinja2 makes a list.
-        Value::Iterator(_) | Value::Undefined(_) => Value::list(items, &interpreter.budget),
+        Value::Iterator(_) => Value::list(items, &interpreter.budget),
         _ => Value::iterator(items, &interpreter.budget),
     }
 }
@@ -144,7 +148,8 @@ pub(super) fn slice(interpreter: &mut Interpreter<'_>, value: Value, args: Args)
     let mut rest = &items[..];
     for index in 0..count {
         let extra = index < items.len() % count;
-        let (taken, after) = rest.split_at((items.len() / count + usize::from(extra)).min(rest.len()));
+        let (taken, after) =
+            rest.split_at((items.len() / count + usize::from(extra)).min(rest.len()));
         rest = after;
         let mut taken = taken.to_vec();
         if let Some(fill) = fill.as_ref().filter(|fill| !matches!(fill, Value::None) && !extra) {

@@ -55,8 +55,7 @@ pub(super) fn title(i: &mut Interpreter<'_>, value: Value, args: Args) -> Result
     args.none("title")?;
     let text = to_text(&value, &mut i.budget)?;
     i.budget.allocate(text.len().saturating_mul(3))?;
-    let begins =
-        |c: char| crate::lexer::is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
+    let begins = |c: char| crate::lexer::is_space(c) || matches!(c, '-' | '(' | '{' | '[' | '<');
     let mut titled = String::new();
     let mut word = String::new();
     for c in text.chars() {
@@ -140,7 +139,8 @@ pub(super) fn indent(i: &mut Interpreter<'_>, value: Value, args: Args) -> Resul
     }
     // One line more than `splitlines` gives if the text does not end a line: jinja2 adds a newline.
     let ends_line = lines.last().is_some_and(|line| !text.ends_with(line) || line.is_empty());
-    let all = lines.iter().copied().chain(if lines.is_empty() || ends_line { Some("") } else { None });
+    let all =
+        lines.iter().copied().chain(if lines.is_empty() || ends_line { Some("") } else { None });
     for (index, line) in all.enumerate() {
         if index > 0 {
             out.push("\n")?;
@@ -198,14 +198,16 @@ pub(super) fn to_json(i: &mut Interpreter<'_>, value: Value, args: Args) -> Resu
     let mut key_separator = ": ".to_owned();
     if let Some(separators) = separators.filter(|value| !matches!(value, Value::None)) {
         let given = separators.elements(&mut i.budget)?;
-        let [Some(item), Some(key)] = [given.first(), given.get(1)].map(|s| s.and_then(Value::as_str))
+        let [Some(item), Some(key)] =
+            [given.first(), given.get(1)].map(|s| s.and_then(Value::as_str))
         else {
             return Err(TemplateError::runtime("'separators' must be two strings"));
         };
         (item_separator, key_separator) = (item.to_owned(), key.to_owned());
     }
     let sort = flag(sort.as_ref(), false);
-    let style = Style { ascii: flag(ascii.as_ref(), false), indent, item_separator, key_separator, sort };
+    let style =
+        Style { ascii: flag(ascii.as_ref(), false), indent, item_separator, key_separator, sort };
     let mut out = i.budget.builder();
     json::write(&value, &style, 0, &mut out)?;
     Ok(out.value())

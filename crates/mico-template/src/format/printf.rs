@@ -184,15 +184,17 @@ fn convert(
             }
             let text = text.finish();
             out.budget.work(text.len())?;
-            let end = directive.precision.filter(|_| kind != 'c').and_then(|precision| {
-                text.char_indices().nth(precision).map(|(at, _)| at)
-            });
+            let end = directive
+                .precision
+                .filter(|_| kind != 'c')
+                .and_then(|precision| text.char_indices().nth(precision).map(|(at, _)| at));
             pad("", &text[..end.unwrap_or(text.len())], directive, false, out)
         }
         'd' | 'i' | 'u' | 'x' | 'X' | 'o' => integer(kind, value, directive, out),
         'e' | 'E' | 'f' | 'F' | 'g' | 'G' => {
             let Some(number) = Number::of(value) else { return value.refuse("is no number") };
-            let precision = checked_precision(directive.precision.unwrap_or(6), &out.budget.limits)?;
+            let precision =
+                checked_precision(directive.precision.unwrap_or(6), &out.budget.limits)?;
             let number = number.as_float();
             let digits = float_digits(number, kind, precision, directive.alternate);
             let sign = sign(number.is_sign_negative() && !number.is_nan(), directive);
@@ -215,12 +217,7 @@ fn character(value: &Value, text: &mut Builder<'_>) -> Result<()> {
     text.push_char(c.ok_or_else(|| TemplateError::runtime("'%c' needs one character"))?)
 }
 
-fn integer(
-    kind: char,
-    value: &Value,
-    directive: &Directive,
-    out: &mut Builder<'_>,
-) -> Result<()> {
+fn integer(kind: char, value: &Value, directive: &Directive, out: &mut Builder<'_>) -> Result<()> {
     let number = match Number::of(value) {
         Some(Number::Int(number)) => number,
         Some(Number::Float(number)) if matches!(kind, 'd' | 'i' | 'u') => {

@@ -128,9 +128,9 @@ pub(super) fn write(value: &Value, spec: &str, out: &mut Builder<'_>) -> Result<
                 return Err(bad(spec));
             }
             out.budget.work(text.len())?;
-            let end = parsed.precision.and_then(|precision| {
-                text.char_indices().nth(precision).map(|(at, _)| at)
-            });
+            let end = parsed
+                .precision
+                .and_then(|precision| text.char_indices().nth(precision).map(|(at, _)| at));
             parsed.pad("", &text[..end.unwrap_or(text.len())], '<', out)
         }
         Value::Bool(_) | Value::Int(_) => integer(value, &parsed, spec, out),

@@ -169,8 +169,7 @@ impl<'s> Lexer<'s> {
                 let tail = tail.trim_start_matches(is_space);
                 let close = tail.bytes().next().filter(|b| matches!(b, b'-' | b'+'));
                 if tail[usize::from(close.is_some())..].starts_with("%}") {
-                    let length =
-                        rest.len() - tail.len() + usize::from(close.is_some()) + 2 - start;
+                    let length = rest.len() - tail.len() + usize::from(close.is_some()) + 2 - start;
                     self.text(&rest[..start], sign, true)?;
                     self.advance(start);
                     self.close(length, close);

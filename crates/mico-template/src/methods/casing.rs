@@ -99,8 +99,7 @@ fn is_decimal(c: char) -> bool {
 }
 
 fn is_digit(c: char) -> bool {
-    is_decimal(c)
-        || matches!(c, '²' | '³' | '¹' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '①'..='⑨')
+    is_decimal(c) || matches!(c, '²' | '³' | '¹' | '⁰' | '⁴'..='⁹' | '₀'..='₉' | '①'..='⑨')
 }
 
 /// The tests `is...` of a string; none for other names.

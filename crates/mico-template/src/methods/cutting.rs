@@ -34,8 +34,8 @@ pub(crate) fn lines(text: &str, keep_ends: bool) -> Vec<&str> {
     while let Some((at, c)) = chars.next() {
         let ends = matches!(
             c,
-            '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{1C}'..='\u{1E}' | '\u{85}' | '\u{2028}'
-                | '\u{2029}'
+            '\n' | '\r' | '\u{B}' | '\u{C}' | '\u{1C}'
+                ..='\u{1E}' | '\u{85}' | '\u{2028}' | '\u{2029}'
         );
         if !ends {
             continue;

@@ -175,17 +175,11 @@ fn section<'s>(
     if range.start > range.end {
         return Ok(None);
     }
-    let byte =
-        |index: usize| string.char_indices().nth(index).map_or(string.len(), |(at, _)| at);
+    let byte = |index: usize| string.char_indices().nth(index).map_or(string.len(), |(at, _)| at);
     Ok(Some((range.start, &string[byte(range.start)..byte(range.end)])))
 }
 
-fn affix(
-    interpreter: &mut Interpreter<'_>,
-    string: &str,
-    name: &str,
-    args: Args,
-) -> Result<Value> {
+fn affix(interpreter: &mut Interpreter<'_>, string: &str, name: &str, args: Args) -> Result<Value> {
     let [affix, start, stop] = args.bind(name, ["affix", "start", "end"], 1)?;
     let affix = affix.unwrap_or(Value::None);
     let Some((_, section)) = section(string, start.as_ref(), stop.as_ref())? else {

@@ -88,7 +88,11 @@ impl Parser {
     }
 
     fn expect_operator(&mut self, operator: &str) -> Result<()> {
-        if self.skip_operator(operator) { Ok(()) } else { self.unexpected(&format!("'{operator}'")) }
+        if self.skip_operator(operator) {
+            Ok(())
+        } else {
+            self.unexpected(&format!("'{operator}'"))
+        }
     }
 
     fn expect_name(&mut self) -> Result<Arc<str>> {
@@ -123,10 +127,11 @@ impl Parser {
         TemplateError::limit("syntax_depth", self.limits.syntax_depth as u64).at(self.line())
     }
 
-    /// Counts a recursion of the parser; two may be needed for one level of the tree.
+    /// Counts a recursion of the parser; more than one may be needed for one level of the tree.
     fn enter(&mut self) -> Result<()> {
         self.recursion += 1;
-        if self.recursion > 2 * self.limits.syntax_depth { Err(self.too_deep()) } else { Ok(()) }
+        let deepest = self.limits.syntax_depth + self.limits.syntax_depth / 2;
+        if self.recursion > deepest { Err(self.too_deep()) } else { Ok(()) }
     }
 
     fn leave(&mut self) {

@@ -28,17 +28,28 @@ impl Parser {
                 self.advance();
                 ExprKind::Float(value)
             }
-            TokenKind::Operator("(") => {
-                self.advance();
-                let inner = self.tuple(true, true)?;
-                self.expect_operator(")")?;
+            TokenKind::Operator("(" | "[" | "{") => {
+                self.enter()?;
+                let inner = self.bracketed()?;
+                self.leave();
                 return Ok(inner);
             }
-            TokenKind::Operator("[") => return self.list(),
-            TokenKind::Operator("{") => return self.dict(),
             _ => return self.unexpected("an expression"),
         };
         self.node(kind, line, 0)
+    }
+
+    fn bracketed(&mut self) -> Result<Expr> {
+        if self.is_operator("[") {
+            return self.list();
+        }
+        if self.is_operator("{") {
+            return self.dict();
+        }
+        self.advance();
+        let inner = self.tuple(true, true)?;
+        self.expect_operator(")")?;
+        Ok(inner)
     }
 
     fn named(&mut self, name: Arc<str>) -> ExprKind {
@@ -143,6 +154,9 @@ impl Parser {
         let mut filtered = false;
         loop {
             let line = self.line();
+            // Two, as these functions take more of the stack than others.
+            self.enter()?;
+            self.enter()?;
             let kind = match self.token() {
                 TokenKind::Operator(".") if !filtered => self.attribute()?,
                 TokenKind::Operator("[") if !filtered => self.subscript(&mut below)?,
@@ -157,8 +171,14 @@ impl Parser {
                     self.advance();
                     self.test(&mut below)?
                 }
-                _ => break,
+                _ => {
+                    self.leave();
+                    self.leave();
+                    break;
+                }
             };
+            self.leave();
+            self.leave();
             links.push(Link { kind, line });
         }
         if links.is_empty() {
@@ -231,9 +251,9 @@ impl Parser {
         Ok(LinkKind::Item(tuple))
     }
 
-    pub(super) fn arguments(&mut self, below: &mut usize) -> Result<CallArguments> {
+    pub(super) fn arguments(&mut self, below: &mut usize) -> Result<Box<CallArguments>> {
         self.expect_operator("(")?;
-        let mut arguments = CallArguments::default();
+        let mut arguments = Box::<CallArguments>::default();
         let mut first = true;
         while !self.is_operator(")") {
             if !first {
@@ -304,19 +324,16 @@ impl Parser {
         let run = match filters::find(&name) {
             Some(Ok(run)) => Some(run),
             Some(Err(())) => {
-                return Err(TemplateError::unsupported(format!("the filter {}", quote(&name)))
-                    .at(line));
+                return Err(
+                    TemplateError::unsupported(format!("the filter {}", quote(&name))).at(line)
+                );
             }
             None => {
                 self.unknown("filter", &name);
                 None
             }
         };
-        let arguments = if self.is_operator("(") {
-            self.arguments(below)?
-        } else {
-            CallArguments::default()
-        };
+        let arguments = if self.is_operator("(") { self.arguments(below)? } else { Box::default() };
         Ok(LinkKind::Filter { name, run, arguments })
     }
 
@@ -334,7 +351,7 @@ impl Parser {
         if run.is_none() {
             self.unknown("test", &name);
         }
-        let mut arguments = CallArguments::default();
+        let mut arguments = Box::<CallArguments>::default();
         match self.token() {
             TokenKind::Operator("(") => arguments = self.arguments(below)?,
             TokenKind::Name(next) if matches!(&**next, "else" | "or" | "and") => {}

@@ -67,8 +67,11 @@ impl Parser {
         }
         let outer = std::mem::replace(&mut self.soft, soft);
         self.statements += 1;
+        // Two, as statements take more of the stack than operators.
+        self.enter()?;
         self.enter()?;
         let body = self.body(ends)?;
+        self.leave();
         self.leave();
         self.statements -= 1;
         self.soft = outer;
@@ -229,8 +232,7 @@ impl Parser {
 
     fn call_statement(&mut self) -> Result<StatementKind> {
         let outer = std::mem::take(&mut self.uses);
-        let parameters =
-            if self.is_operator("(") { self.parameters()? } else { Vec::new() };
+        let parameters = if self.is_operator("(") { self.parameters()? } else { Vec::new() };
         let line = self.line();
         let call = self.expression()?;
         let is_call = matches!(&call.kind, ExprKind::Chain { links, .. }

@@ -52,9 +52,9 @@ fn compare_mixed(int: i64, float: f64) -> Option<Ordering> {
         return Some(Ordering::Greater);
     }
     let whole = float.trunc();
-    Some(int.cmp(&(whole as i64)).then_with(|| {
-        whole.partial_cmp(&float).unwrap_or(Ordering::Equal)
-    }))
+    Some(
+        int.cmp(&(whole as i64)).then_with(|| whole.partial_cmp(&float).unwrap_or(Ordering::Equal)),
+    )
 }
 
 /// Python's truth of a value.

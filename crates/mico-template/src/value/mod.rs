@@ -265,9 +265,7 @@ impl Value {
                 dict.entries.iter().map(|(_, value)| value.clone()).collect()
             }
             Value::View(ViewKind::Items, dict) => dict.pairs(budget)?,
-            Value::Range(range) => {
-                (0..count).map(|index| Value::Int(range.get(index))).collect()
-            }
+            Value::Range(range) => (0..count).map(|index| Value::Int(range.get(index))).collect(),
             Value::Iterator(iterator) => {
                 let rest = iterator.items[iterator.next.get()..].to_vec();
                 iterator.next.set(iterator.items.len());
@@ -291,9 +289,8 @@ fn characters(text: &str, budget: &mut Budget) -> Result<Vec<Value>> {
 impl Dict {
     pub(crate) fn pairs(&self, budget: &mut Budget) -> Result<Vec<Value>> {
         budget.elements(self.entries.len().saturating_mul(3))?;
-        let pair = |(key, value): &(Value, Value)| {
-            Value::tuple(vec![key.clone(), value.clone()], budget)
-        };
+        let pair =
+            |(key, value): &(Value, Value)| Value::tuple(vec![key.clone(), value.clone()], budget);
         self.entries.iter().map(pair).collect()
     }
 
@@ -346,9 +343,7 @@ pub(crate) fn check_hashable(key: &Value, budget: &mut Budget) -> Result<()> {
         Value::List(_) | Value::Dict(_) | Value::View(ViewKind::Keys | ViewKind::Items, _) => {
             key.refuse("cannot be a key")
         }
-        Value::Tuple(tuple) => {
-            tuple.items.iter().try_for_each(|item| check_hashable(item, budget))
-        }
+        Value::Tuple(tuple) => tuple.items.iter().try_for_each(|item| check_hashable(item, budget)),
         _ => Ok(()),
     }
 }
