@@ -38,7 +38,7 @@ impl Global {
 
 pub(crate) fn call(interpreter: &mut Interpreter<'_>, global: Global, args: Args) -> Result<Value> {
     match global {
-        Global::Range => range(args),
+        Global::Range => range(&args),
         Global::Dict => {
             let entries = entries(interpreter, args)?;
             Value::dict(entries, &interpreter.budget)
@@ -76,7 +76,7 @@ pub(crate) fn call(interpreter: &mut Interpreter<'_>, global: Global, args: Args
     }
 }
 
-fn range(args: Args) -> Result<Value> {
+fn range(args: &Args) -> Result<Value> {
     if !args.named.is_empty() {
         return Err(TemplateError::runtime("'range' takes no named arguments"));
     }
@@ -113,12 +113,11 @@ fn entries(interpreter: &mut Interpreter<'_>, args: Args) -> Result<Vec<(Value, 
         return Err(TemplateError::runtime("'dict' takes at most one argument without a name"));
     }
     match args.positional.first() {
-        None => {}
+        None | Some(Value::Undefined(_)) => {}
         Some(Value::Dict(dict)) => {
             budget.elements(dict.entries.len().saturating_mul(2))?;
             entries.clone_from(&dict.entries);
         }
-        Some(Value::Undefined(_)) => {}
         Some(other) => {
             for pair in other.elements(budget)? {
                 let mut pair = pair.elements(budget)?.into_iter();

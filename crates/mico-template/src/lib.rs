@@ -26,6 +26,8 @@
 //! ```
 
 #![forbid(unsafe_code)]
+// Lengths are bounded by the limits, far below 2^63.
+#![allow(clippy::cast_possible_wrap)]
 
 mod ast;
 mod budget;
@@ -47,17 +49,11 @@ pub use error::{TemplateError, TemplateErrorKind};
 pub use limits::Limits;
 
 /// What a template may ask of its caller.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Functions<'f> {
     /// Answers `strftime_now(format)`. Without it the name is undefined, so that no rendering
     /// depends on the clock unless its caller wants that.
     pub strftime_now: Option<&'f dyn Fn(&str) -> String>,
-}
-
-impl Default for Functions<'_> {
-    fn default() -> Self {
-        Self { strftime_now: None }
-    }
 }
 
 impl std::fmt::Debug for Functions<'_> {

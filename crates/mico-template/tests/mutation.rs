@@ -1,5 +1,7 @@
 //! Templates with random damage: an error or a text, never a panic.
 
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
 use mico_template::{Functions, Limits, Template};
 use mico_util::SplitMix64;
 
@@ -53,24 +55,20 @@ const PIECES: [&str; 40] = [
     "''",
 ];
 
-fn below(random: &mut SplitMix64, bound: usize) -> usize {
-    (random.next_u64() % bound.max(1) as u64) as usize
-}
-
 fn damage(source: &str, random: &mut SplitMix64) -> String {
     let mut chars: Vec<char> = source.chars().collect();
-    for _ in 0..=below(random, 4) {
-        let at = below(random, chars.len());
-        let length = below(random, 12).min(chars.len() - at);
-        match below(random, 4) {
+    for _ in 0..=random.below(4) {
+        let at = random.below(chars.len());
+        let length = random.below(12).min(chars.len() - at);
+        match random.below(4) {
             0 => drop(chars.drain(at..at + length)),
             1 => {
-                let piece = PIECES[below(random, PIECES.len())];
+                let piece = PIECES[random.below(PIECES.len())];
                 chars.splice(at..at, piece.chars());
             }
             2 => {
                 let copy: Vec<char> = chars[at..at + length].to_vec();
-                let to = below(random, chars.len());
+                let to = random.below(chars.len());
                 chars.splice(to..to, copy);
             }
             _ => chars.truncate(at.max(chars.len() / 2)),

@@ -1,5 +1,7 @@
 //! Renders as jinja2 renders: `fixtures/chat_templates.py` made the expected texts.
 
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
 use mico_template::{Functions, Limits, Template, TemplateError, TemplateErrorKind};
 use serde_json::Value;
 

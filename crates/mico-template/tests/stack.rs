@@ -1,5 +1,7 @@
 //! The deepest that the limits allow fits a small stack, in an unoptimised build too.
 
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
 use mico_template::{Functions, Limits, Template, TemplateError};
 use serde_json::json;
 

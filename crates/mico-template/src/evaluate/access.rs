@@ -34,7 +34,7 @@ impl Interpreter<'_> {
                 let entry = entries.iter().find(|(known, _)| known.as_str() == Some(name));
                 entry.map(|(_, value)| value.clone())
             }
-            Value::Loop(index) => self.loop_attribute(*index, name)?,
+            Value::Loop(index) => self.loop_attribute(*index, name),
             Value::Tuple(tuple) if tuple.group && matches!(name, "grouper" | "list") => {
                 tuple.items.get(usize::from(name == "list")).cloned()
             }
@@ -58,14 +58,14 @@ impl Interpreter<'_> {
         }
     }
 
-    fn loop_attribute(&mut self, index: usize, name: &str) -> Result<Option<Value>> {
-        let Some(state) = self.loops.get(index) else { return Ok(None) };
+    fn loop_attribute(&self, index: usize, name: &str) -> Option<Value> {
+        let state = self.loops.get(index)?;
         let length = state.items.len();
         let at = state.index;
         let int = |value: usize| Some(Value::Int(value as i64));
         let neighbor =
             |found: Option<&Value>| Some(found.cloned().unwrap_or_else(|| Value::undefined(name)));
-        Ok(match name {
+        match name {
             "index" => int(at + 1),
             "index0" => int(at),
             "revindex" => int(length.saturating_sub(at)),
@@ -80,7 +80,7 @@ impl Interpreter<'_> {
             "cycle" => Some(Value::LoopMethod(index, LoopMethod::Cycle)),
             "changed" => Some(Value::LoopMethod(index, LoopMethod::Changed)),
             _ => None,
-        })
+        }
     }
 
     /// `value[item]`: the item, else the attribute of that name, else undefined.

@@ -65,7 +65,7 @@ pub(crate) fn integer(value: Option<&Value>, default: i64) -> Result<i64> {
 }
 
 /// An argument that must be a string.
-pub(crate) fn text<'v>(value: &'v Option<Value>, default: &'v str) -> Result<&'v str> {
+pub(crate) fn text<'v>(value: Option<&'v Value>, default: &'v str) -> Result<&'v str> {
     match value {
         None => Ok(default),
         Some(value) => match value.as_str() {

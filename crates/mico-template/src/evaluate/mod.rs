@@ -239,7 +239,7 @@ fn check_attribute(name: &str) -> Result<()> {
     Ok(())
 }
 
-impl<'t> Interpreter<'t> {
+impl Interpreter<'_> {
     /// Does something as one level of evaluation.
     pub(crate) fn deeper<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         self.enter()?;

@@ -1,5 +1,8 @@
 //! Jinja's filters by name.
 
+// Every filter has the signature of `FilterFn`: some give their value back, others only look at it.
+#![allow(clippy::needless_pass_by_value)]
+
 pub(crate) mod html;
 mod numbers;
 pub(crate) mod order;

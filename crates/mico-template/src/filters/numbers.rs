@@ -116,7 +116,7 @@ pub(super) fn float(interpreter: &mut Interpreter<'_>, value: Value, args: Args)
 pub(super) fn round(interpreter: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
     let [precision, method] = args.bind("round", ["precision", "method"], 0)?;
     let precision = integer(precision.as_ref(), 0)?;
-    let method = text(&method, "common")?;
+    let method = text(method.as_ref(), "common")?;
     if !matches!(method, "common" | "ceil" | "floor") {
         return Err(TemplateError::runtime("'round' knows 'common', 'ceil' and 'floor'"));
     }

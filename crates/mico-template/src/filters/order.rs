@@ -21,7 +21,7 @@ impl Getter {
         attribute: Option<Value>,
         default: Option<Value>,
         ignore_case: bool,
-    ) -> Result<Getter> {
+    ) -> Getter {
         let path = match attribute {
             None | Some(Value::None) => Vec::new(),
             Some(attribute) => match attribute.as_str() {
@@ -30,7 +30,7 @@ impl Getter {
             },
         };
         let default = default.filter(|default| !matches!(default, Value::None));
-        Ok(Getter { path, default, ignore_case })
+        Getter { path, default, ignore_case }
     }
 
     pub(crate) fn get(&self, interpreter: &mut Interpreter<'_>, item: &Value) -> Result<Value> {
@@ -141,10 +141,10 @@ pub(super) fn sort(interpreter: &mut Interpreter<'_>, value: Value, args: Args) 
         Some(several) => {
             for one in several.split(',') {
                 let one = interpreter.budget.text(one)?;
-                getters.push(Getter::new(Some(one), None, ignore_case)?);
+                getters.push(Getter::new(Some(one), None, ignore_case));
             }
         }
-        None => getters.push(Getter::new(attribute, None, ignore_case)?),
+        None => getters.push(Getter::new(attribute, None, ignore_case)),
     }
     let keyed = keyed(interpreter, &value, &getters)?;
     let reverse = flag(reverse.as_ref(), false);
@@ -159,7 +159,7 @@ pub(super) fn dict_sort(
 ) -> Result<Value> {
     let names = ["case_sensitive", "by", "reverse"];
     let [case_sensitive, by, reverse] = args.bind("dictsort", names, 0)?;
-    let place = match text(&by, "key")? {
+    let place = match text(by.as_ref(), "key")? {
         "key" => 0,
         "value" => 1,
         _ => return Err(TemplateError::runtime("'dictsort' sorts by 'key' or 'value'")),
@@ -168,7 +168,7 @@ pub(super) fn dict_sort(
     let pairs = dict.pairs(&mut interpreter.budget)?;
     let pairs = Value::list(pairs, &interpreter.budget)?;
     let ignore_case = !flag(case_sensitive.as_ref(), false);
-    let getter = Getter::new(Some(Value::Int(place)), None, ignore_case)?;
+    let getter = Getter::new(Some(Value::Int(place)), None, ignore_case);
     let keyed = keyed(interpreter, &pairs, &[getter])?;
     let reverse = flag(reverse.as_ref(), false);
     let sorted = sort_by_key(keyed, reverse, &mut interpreter.budget)?;
@@ -183,8 +183,8 @@ pub(super) fn group_by(
     let names = ["attribute", "default", "case_sensitive"];
     let [attribute, default, case_sensitive] = args.bind("groupby", names, 1)?;
     let ignore_case = !flag(case_sensitive.as_ref(), false);
-    let shown = Getter::new(attribute.clone(), default.clone(), false)?;
-    let getter = Getter::new(attribute, default, ignore_case)?;
+    let shown = Getter::new(attribute.clone(), default.clone(), false);
+    let getter = Getter::new(attribute, default, ignore_case);
     let keyed = keyed(interpreter, &value, &[getter])?;
     let with_keys = keyed.into_iter().map(|(key, item)| (key.clone(), (key, item))).collect();
     let sorted = sort_by_key(with_keys, false, &mut interpreter.budget)?;
@@ -212,7 +212,7 @@ pub(super) fn group_by(
 
 pub(super) fn unique(interpreter: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
     let [case_sensitive, attribute] = args.bind("unique", ["case_sensitive", "attribute"], 0)?;
-    let getter = Getter::new(attribute, None, !flag(case_sensitive.as_ref(), false))?;
+    let getter = Getter::new(attribute, None, !flag(case_sensitive.as_ref(), false));
     let mut seen: Vec<Value> = Vec::new();
     let mut kept = Vec::new();
     for (key, item) in keyed(interpreter, &value, &[getter])? {
@@ -237,7 +237,7 @@ fn extreme(
 ) -> Result<Value> {
     let [case_sensitive, attribute] =
         args.bind("min and max", ["case_sensitive", "attribute"], 0)?;
-    let getter = Getter::new(attribute, None, !flag(case_sensitive.as_ref(), false))?;
+    let getter = Getter::new(attribute, None, !flag(case_sensitive.as_ref(), false));
     let mut best: Option<(Value, Value)> = None;
     for (key, item) in keyed(interpreter, value, &[getter])? {
         let better = match &best {

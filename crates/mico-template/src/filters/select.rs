@@ -31,7 +31,7 @@ pub(super) fn map(
     }
     if by_attribute {
         let [attribute, default] = args.bind("map", ["attribute", "default"], 0)?;
-        let getter = Getter::new(attribute, default, false)?;
+        let getter = Getter::new(attribute, default, false);
         for item in value.elements(&mut interpreter.budget)? {
             mapped.push(getter.get(interpreter, &item)?);
         }
@@ -96,7 +96,7 @@ pub(super) fn reject(i: &mut Interpreter<'_>, value: Value, args: Args) -> Resul
 fn attribute(args: &mut Args) -> Result<Getter> {
     let attribute =
         shift(args).ok_or_else(|| TemplateError::runtime("the name of an attribute is missing"))?;
-    Getter::new(Some(attribute), None, false)
+    Ok(Getter::new(Some(attribute), None, false))
 }
 
 pub(super) fn select_attr(

@@ -162,7 +162,7 @@ pub(super) fn slice(interpreter: &mut Interpreter<'_>, value: Value, args: Args)
 
 pub(super) fn sum(interpreter: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
     let [attribute, start] = args.bind("sum", ["attribute", "start"], 0)?;
-    let getter = Getter::new(attribute, None, false)?;
+    let getter = Getter::new(attribute, None, false);
     let mut total = start.unwrap_or(Value::Int(0));
     if total.as_str().is_some() {
         return total.refuse("cannot be summed");

@@ -104,7 +104,7 @@ pub(super) fn format(i: &mut Interpreter<'_>, value: Value, args: Args) -> Resul
 
 pub(super) fn join(i: &mut Interpreter<'_>, value: Value, args: Args) -> Result<Value> {
     let [separator, attribute] = args.bind("join", ["d", "attribute"], 0)?;
-    let getter = Getter::new(attribute, None, false)?;
+    let getter = Getter::new(attribute, None, false);
     let separator = match separator {
         Some(separator) => to_text(&separator, &mut i.budget)?,
         None => String::new(),
@@ -159,7 +159,7 @@ pub(super) fn truncate(i: &mut Interpreter<'_>, value: Value, args: Args) -> Res
     let [length, kill_words, end, leeway] = args.bind("truncate", names, 0)?;
     let length = integer(length.as_ref(), 255)?;
     let leeway = integer(leeway.filter(|value| !matches!(value, Value::None)).as_ref(), 5)?;
-    let end = text(&end, "...")?;
+    let end = text(end.as_ref(), "...")?;
     let end_length = end.chars().count() as i64;
     if length < end_length || leeway < 0 {
         return Err(TemplateError::runtime("'truncate' to less than its ending"));
@@ -186,12 +186,11 @@ pub(super) fn to_json(i: &mut Interpreter<'_>, value: Value, args: Args) -> Resu
     let [ascii, indent, separators, sort] = args.bind("tojson", names, 0)?;
     let indent = match indent {
         None | Some(Value::None) => None,
-        Some(indent) => Some(match indent.as_str() {
-            Some(text) => Indent::Text(text.to_owned()),
-            None => {
-                let width = integer(Some(&indent), 0)?.max(0);
-                Indent::Spaces(usize::try_from(width).unwrap_or(usize::MAX))
-            }
+        Some(indent) => Some(if let Some(text) = indent.as_str() {
+            Indent::Text(text.to_owned())
+        } else {
+            let width = integer(Some(&indent), 0)?.max(0);
+            Indent::Spaces(usize::try_from(width).unwrap_or(usize::MAX))
         }),
     };
     let mut item_separator = if indent.is_some() { "," } else { ", " }.to_owned();

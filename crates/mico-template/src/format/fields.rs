@@ -84,7 +84,7 @@ fn one(
     escapes: bool,
 ) -> Result<String> {
     interpreter.budget.work(field.len())?;
-    let (name, conversion, specification) = parts(field)?;
+    let (name, conversion, specification) = parts(field);
     let mut value = look_up(interpreter, name, args, numbering)?;
     let budget = &mut interpreter.budget;
     match conversion {
@@ -124,21 +124,21 @@ fn closing(text: &str) -> Option<(&str, &str)> {
 }
 
 /// Name, conversion and specification of a field.
-fn parts(field: &str) -> Result<(&str, Option<&str>, &str)> {
+fn parts(field: &str) -> (&str, Option<&str>, &str) {
     let mut bracket = false;
     let end = field.bytes().position(|b| {
         bracket = b == b'[' || (bracket && b != b']');
         !bracket && matches!(b, b'!' | b':')
     });
-    let Some(end) = end else { return Ok((field, None, "")) };
+    let Some(end) = end else { return (field, None, "") };
     let (name, rest) = field.split_at(end);
     if let Some(specification) = rest.strip_prefix(':') {
-        return Ok((name, None, specification));
+        return (name, None, specification);
     }
     let rest = &rest[1..];
     match rest.split_once(':') {
-        Some((conversion, specification)) => Ok((name, Some(conversion), specification)),
-        None => Ok((name, Some(rest), "")),
+        Some((conversion, specification)) => (name, Some(conversion), specification),
+        None => (name, Some(rest), ""),
     }
 }
 

@@ -8,6 +8,8 @@ use crate::filters::html;
 use crate::value::Value;
 use crate::value::compare::Number;
 
+// The flags of C's printf, one by one.
+#[allow(clippy::struct_excessive_bools)]
 #[derive(Default)]
 struct Directive {
     left: bool,

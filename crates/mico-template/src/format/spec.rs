@@ -211,7 +211,7 @@ fn group(digits: &str, size: usize, parsed: &Spec) -> Result<String> {
     }
     let mut grouped = String::new();
     for (index, c) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index) % size == 0 {
+        if index > 0 && (digits.len() - index).is_multiple_of(size) {
             grouped.push(separator);
         }
         grouped.push(c);

@@ -199,5 +199,5 @@ fn bounds(
     let behind = integer(start.filter(|value| !matches!(value, Value::None)), 0)? > length;
     let start = place(start, 0)?;
     let stop = place(stop, length)?;
-    Ok(if behind { usize::MAX..0 } else { start..stop })
+    Ok(if behind { std::ops::Range { start: usize::MAX, end: 0 } } else { start..stop })
 }

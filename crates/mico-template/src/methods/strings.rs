@@ -62,7 +62,7 @@ fn call_positional(
         "strip" | "lstrip" | "rstrip" => {
             let [chars] = args.bind(name, ["chars"], 0)?;
             let chars = chars.filter(|chars| !matches!(chars, Value::None));
-            let chars = if chars.is_some() { Some(text(&chars, "")?) } else { None };
+            let chars = if chars.is_some() { Some(text(chars.as_ref(), "")?) } else { None };
             let ends = match name {
                 "strip" => Ends::Both,
                 "lstrip" => Ends::Left,
@@ -79,7 +79,7 @@ fn call_positional(
                 _ => Side::Left,
             };
             let width = integer(width.as_ref(), 0)?;
-            padding::pad(interpreter, object, width, text(&fill, " ")?, side)
+            padding::pad(interpreter, object, width, text(fill.as_ref(), " ")?, side)
         }
         "zfill" => {
             let [width] = args.bind(name, ["width"], 1)?;
@@ -91,13 +91,13 @@ fn call_positional(
         "replace" => {
             let [old, new, count] = args.bind(name, ["old", "new", "count"], 2)?;
             let count = integer(count.as_ref(), -1)?;
-            let (old, new) = (text(&old, "")?, text(&new, "")?);
+            let (old, new) = (text(old.as_ref(), "")?, text(new.as_ref(), "")?);
             let replaced = cutting::replace(string, old, new, count, &mut interpreter.budget)?;
             Ok(Value::text_like(object, replaced))
         }
         "removeprefix" | "removesuffix" => {
             let [part] = args.bind(name, ["part"], 1)?;
-            let part = text(&part, "")?;
+            let part = text(part.as_ref(), "")?;
             let cut = if name == "removeprefix" {
                 string.strip_prefix(part)
             } else {
@@ -133,7 +133,7 @@ fn split(
 ) -> Result<Value> {
     let [separator, cuts] = args.bind(name, ["sep", "maxsplit"], 0)?;
     let separator = separator.filter(|separator| !matches!(separator, Value::None));
-    let separator = if separator.is_some() { Some(text(&separator, "")?) } else { None };
+    let separator = if separator.is_some() { Some(text(separator.as_ref(), "")?) } else { None };
     let cuts = integer(cuts.as_ref(), -1)?;
     let string = object.as_str().unwrap_or_default();
     let from_right = name == "rsplit";
@@ -148,7 +148,7 @@ fn partition(
     args: Args,
 ) -> Result<Value> {
     let [separator] = args.bind(name, ["sep"], 1)?;
-    let separator = text(&separator, "")?;
+    let separator = text(separator.as_ref(), "")?;
     let string = object.as_str().unwrap_or_default();
     if separator.is_empty() {
         return Err(TemplateError::runtime("an empty separator"));

@@ -327,12 +327,11 @@ pub(crate) fn insert(
     value: Value,
     budget: &mut Budget,
 ) -> Result<()> {
-    match position(entries, &key, budget)? {
-        Some(index) => entries[index].1 = value,
-        None => {
-            budget.elements(2)?;
-            entries.push((key, value));
-        }
+    if let Some(index) = position(entries, &key, budget)? {
+        entries[index].1 = value;
+    } else {
+        budget.elements(2)?;
+        entries.push((key, value));
     }
     Ok(())
 }

@@ -118,9 +118,10 @@ fn numbers(operator: Arithmetic, a: Number, b: Number) -> Result<Value> {
         Arithmetic::Add => a + b,
         Arithmetic::Subtract => a - b,
         Arithmetic::Multiply => a * b,
-        Arithmetic::Divide if b == 0.0 => return Err(zero()),
+        Arithmetic::Divide | Arithmetic::FloorDivide | Arithmetic::Modulo if b == 0.0 => {
+            return Err(zero());
+        }
         Arithmetic::Divide => a / b,
-        Arithmetic::FloorDivide | Arithmetic::Modulo if b == 0.0 => return Err(zero()),
         Arithmetic::FloorDivide => floor_divide(a, b).0,
         Arithmetic::Modulo => floor_divide(a, b).1,
         Arithmetic::Power => return power(a, b),

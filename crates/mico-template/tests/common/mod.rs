@@ -1,5 +1,7 @@
 //! The committed cases and templates.
 
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
 use std::collections::BTreeMap;
 use std::path::Path;
 
