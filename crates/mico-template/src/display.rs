@@ -102,7 +102,8 @@ fn write_entries(entries: &[(Value, Value)], out: &mut Builder<'_>) -> Result<()
 
 /// Python's quoting of a string.
 fn write_quoted(text: &str, out: &mut Builder<'_>) -> Result<()> {
-    out.budget.work(text.len())?;
+    // Other characters are looked up one by one.
+    out.budget.work(if text.is_ascii() { text.len() } else { text.len().saturating_mul(4) })?;
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push_char(quote)?;
     let mut plain = 0;

@@ -18,7 +18,7 @@ pub enum TemplateErrorKind {
     },
     /// A bound of [`Limits`](crate::Limits) was about to be exceeded.
     Limit {
-        /// The field of [`Limits`](crate::Limits), or `integer` and `range`, which are fixed.
+        /// The field of [`Limits`](crate::Limits), or `integer`, `range` and `arguments`, which are fixed.
         which: &'static str,
         /// The bound itself.
         limit: u64,

@@ -35,6 +35,8 @@ impl Limits {
     pub const BYTES_PER_STEP: usize = 16;
     /// Elements of a `range`: the bound of jinja2's sandbox, so that what it refuses is refused here.
     pub const RANGE: i64 = 100_000;
+    /// Parameters of a macro and named arguments of a call: they are looked for one by one.
+    pub const ARGUMENTS: usize = 255;
     /// Bytes one element of a list is counted with.
     pub(crate) const ELEMENT_BYTES: usize = 32;
 }

@@ -36,6 +36,12 @@ fn templates() -> Vec<String> {
     all.push(format!("{{{{ {} }}}}", vec!["1"; 60_000].join("+")));
     all.push(format!("{{{{ {} }}}}", "x".repeat(300_000)));
     all.push("{{ 1 }}".repeat(40_000));
+    let named: Vec<String> = (0..20_000).map(|index| format!("a{index}=1")).collect();
+    all.push(format!("{{{{ dict({}) }}}}", named.join(",")));
+    all.push(format!("{{% macro m({}) %}}{{% endmacro %}}", named.join(",")));
+    all.push(
+        "{% for i in range(99999) %}{{ 1.1|round(1000) }}{{ '%.999f' % i }}{% endfor %}".into(),
+    );
     all
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::Interpreter;
 use crate::ast::CallArguments;
 use crate::error::{Result, TemplateError, quote};
+use crate::limits::Limits;
 use crate::value::{Value, compare};
 
 #[derive(Debug, Default)]
@@ -101,6 +102,9 @@ impl<'t> Interpreter<'t> {
     fn spread(&mut self, value: &Value, args: &mut Args) -> Result<()> {
         let Value::Dict(dict) = value else { return value.refuse("is no mapping") };
         self.budget.elements(2 * dict.entries.len())?;
+        if args.named.len() + dict.entries.len() > Limits::ARGUMENTS {
+            return Err(TemplateError::limit("arguments", Limits::ARGUMENTS as u64));
+        }
         for (key, value) in &dict.entries {
             let (Value::Str(name) | Value::Markup(name)) = key else {
                 return key.refuse("is no name of an argument");

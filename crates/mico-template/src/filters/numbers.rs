@@ -122,7 +122,7 @@ pub(super) fn round(interpreter: &mut Interpreter<'_>, value: Value, args: Args)
     }
     let Some(number) = Number::of(&value) else { return value.refuse("is no number") };
     let digits = usize::try_from(precision.unsigned_abs()).unwrap_or(usize::MAX);
-    let digits = checked_precision(digits, &interpreter.budget.limits)?;
+    let digits = checked_precision(digits, &mut interpreter.budget)?;
     if method == "common" {
         return match number {
             Number::Int(number) if precision >= 0 => Ok(Value::Int(number)),

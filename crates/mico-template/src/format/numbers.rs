@@ -1,13 +1,16 @@
 //! Digits of numbers, as C and Python write them.
 
+use crate::budget::Budget;
 use crate::error::{Result, TemplateError};
-use crate::limits::Limits;
 
 /// A precision that is worth its digits.
-pub(crate) fn checked_precision(precision: usize, limits: &Limits) -> Result<usize> {
-    if precision > limits.precision {
-        return Err(TemplateError::limit("precision", limits.precision as u64));
+pub(crate) fn checked_precision(precision: usize, budget: &mut Budget) -> Result<usize> {
+    let limit = budget.limits.precision;
+    if precision > limit {
+        return Err(TemplateError::limit("precision", limit as u64));
     }
+    // Digits of a float are worked out one by one.
+    budget.steps(precision)?;
     Ok(precision)
 }
 

@@ -195,8 +195,7 @@ fn convert(
         'd' | 'i' | 'u' | 'x' | 'X' | 'o' => integer(kind, value, directive, out),
         'e' | 'E' | 'f' | 'F' | 'g' | 'G' => {
             let Some(number) = Number::of(value) else { return value.refuse("is no number") };
-            let precision =
-                checked_precision(directive.precision.unwrap_or(6), &out.budget.limits)?;
+            let precision = checked_precision(directive.precision.unwrap_or(6), out.budget)?;
             let number = number.as_float();
             let digits = float_digits(number, kind, precision, directive.alternate);
             let sign = sign(number.is_sign_negative() && !number.is_nan(), directive);
@@ -232,7 +231,7 @@ fn integer(kind: char, value: &Value, directive: &Directive, out: &mut Builder<'
     };
     let mut digits = integer_digits(number, kind);
     if let Some(precision) = directive.precision {
-        let precision = checked_precision(precision, &out.budget.limits)?;
+        let precision = checked_precision(precision, out.budget)?;
         digits = format!("{digits:0>precision$}");
     }
     let mut prefix = sign(number < 0, directive).to_owned();

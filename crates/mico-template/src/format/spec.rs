@@ -164,8 +164,8 @@ fn integer(value: &Value, parsed: &Spec, spec: &str, out: &mut Builder<'_>) -> R
 }
 
 fn float(number: f64, parsed: &Spec, spec: &str, out: &mut Builder<'_>) -> Result<()> {
-    let limits = out.budget.limits;
-    let precision = parsed.precision.map(|value| checked_precision(value, &limits)).transpose()?;
+    let precision =
+        parsed.precision.map(|value| checked_precision(value, out.budget)).transpose()?;
     let alternate = parsed.alternate;
     let negative = number.is_sign_negative() && !number.is_nan();
     let mut digits = match parsed.kind {

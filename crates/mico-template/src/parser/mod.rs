@@ -134,6 +134,15 @@ impl Parser {
         if self.recursion > deepest { Err(self.too_deep()) } else { Ok(()) }
     }
 
+    /// Refuses one more parameter or named argument than are looked through.
+    fn check_arguments(&self, count: usize) -> Result<()> {
+        if count >= Limits::ARGUMENTS {
+            let limit = Limits::ARGUMENTS as u64;
+            return Err(TemplateError::limit("arguments", limit).at(self.line()));
+        }
+        Ok(())
+    }
+
     fn leave(&mut self) {
         self.recursion -= 1;
     }

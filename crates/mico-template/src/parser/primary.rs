@@ -301,6 +301,7 @@ impl Parser {
         }
         let name = self.expect_name()?;
         self.advance();
+        self.check_arguments(arguments.named.len())?;
         if arguments.named.iter().any(|(known, _)| *known == name) {
             return self.fail(format!("the argument {} is given twice", quote(&name)));
         }
@@ -311,11 +312,12 @@ impl Parser {
     }
 
     fn dotted(&mut self) -> Result<Arc<str>> {
-        let mut name = self.expect_name()?;
+        let mut name = self.expect_name()?.to_string();
         while self.skip_operator(".") {
-            name = Arc::from(format!("{name}.{}", self.expect_name()?));
+            name.push('.');
+            name.push_str(&self.expect_name()?);
         }
-        Ok(name)
+        Ok(Arc::from(name))
     }
 
     pub(super) fn filter(&mut self, below: &mut usize) -> Result<LinkKind> {

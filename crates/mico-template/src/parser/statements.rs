@@ -277,6 +277,7 @@ impl Parser {
                 self.expect_operator(",")?;
             }
             let name = self.assignable()?;
+            self.check_arguments(parameters.len())?;
             if parameters.iter().any(|(known, _)| *known == name) {
                 return self.fail(format!("the parameter {} stands twice", quote(&name)));
             }
