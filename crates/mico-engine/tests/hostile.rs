@@ -132,8 +132,14 @@ fn templates_that_fail_when_rendered_are_named() {
             "chat_template.jinja",
         ),
         ("{{ messages[0]['content'][1]['text'][:2] }} type", "in two"),
-        ("nothing of it, whatever the type", "leaves out"),
-        ("{{ 1 + 'type' }}", "chat_template.jinja"),
+        ("nothing of it, whatever the type", "leaves out the text of message 1 (user)"),
+        ("{{ 1 + 'type' }}", "(line 1)"),
+        ("{{ '%9999999999d'|format(1) }}", "value_bytes"),
+        ("{% set x='a'*1000000 %}{% for i in range(9999) %}{{ x }}{% endfor %}", "limit"),
+        (
+            "{% set ns=namespace(x=[1]) %}{% for i in range(40) %}{% set ns.x=[ns.x,ns.x] %}{% endfor %}{{ ns.x }}",
+            "limit",
+        ),
     ] {
         let copy = copy("llava15");
         std::fs::write(copy.path().join("chat_template.jinja"), template).unwrap();

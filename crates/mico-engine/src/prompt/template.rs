@@ -1,10 +1,7 @@
 //! Chat templates: the checkpoint's own Jinja, rendered with marks in place of the texts.
 
 use mico_model::ModelFiles;
-
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::{Serde, Value as JinjaValue};
-use minijinja::{Environment, Error as JinjaError, ErrorKind};
+use mico_template::{Functions, Limits, Template};
 use serde_json::{Value, json};
 
 use super::{Message, Part, Piece, Role};
@@ -14,12 +11,6 @@ use crate::tokenizer::{TOKENIZER_CONFIG_FILE, Tokenizer};
 /// Brackets around the number of a text: private-use characters no template writes.
 const MARK_OPEN: char = '\u{F8F0}';
 const MARK_CLOSE: char = '\u{F8F1}';
-/// Name of the template inside its environment.
-const NAME: &str = "chat";
-/// Steps a template may take, so that one that loops for ever is an error.
-const FUEL: u64 = 5_000_000;
-/// Longest prompt a template may write.
-const MAX_RENDERED: usize = 16 << 20;
 /// Files that hold a template, in the order they are looked for.
 const JINJA_FILE: &str = "chat_template.jinja";
 const JSON_FILE: &str = "chat_template.json";
@@ -30,7 +21,7 @@ const FIXED_DATE: &str = "26 Jul 2024";
 #[derive(Debug)]
 pub struct ChatTemplate {
     file: String,
-    environment: Environment<'static>,
+    template: Template,
     tokens: Value,
     parts: bool,
     images: bool,
@@ -86,28 +77,14 @@ impl ChatTemplate {
             || source.contains("content[")
             || source.contains("['content'][");
         let images = source.contains("image");
-        let mut environment = Environment::new();
-        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
-        environment.set_syntax(syntax.map_err(|error| fail(file, &describe(&error)))?);
-        environment.set_fuel(Some(FUEL));
-        environment
-            .set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-        environment.add_function(
-            "raise_exception",
-            |message: String| -> Result<String, JinjaError> {
-                Err(JinjaError::new(ErrorKind::InvalidOperation, message))
-            },
-        );
-        environment.add_function("strftime_now", |_format: String| FIXED_DATE);
-        environment
-            .add_template_owned(NAME, source)
-            .map_err(|error| fail(file, &describe(&error)))?;
+        let template = Template::compile(&source, Limits::default())
+            .map_err(|error| fail(file, &error.to_string()))?;
         let named = |name: &str| tokenizer.named(name).unwrap_or_default();
         let tokens = json!({
             "bos_token": named("bos_token"), "eos_token": named("eos_token"),
             "unk_token": named("unk_token"), "pad_token": named("pad_token"),
         });
-        Ok(Self { file: file.into(), environment, tokens, parts, images })
+        Ok(Self { file: file.into(), template, tokens, parts, images })
     }
 
     /// Whether it has a word for images.
@@ -128,18 +105,22 @@ impl ChatTemplate {
         image_token: &str,
         continues: bool,
     ) -> Result<Vec<Piece>> {
-        let mut texts: Vec<(String, Role)> = Vec::new();
+        let mut texts: Vec<Text> = Vec::new();
         let mut masked: Vec<Value> = Vec::new();
-        for message in messages {
+        for (index, message) in messages.iter().enumerate() {
+            let from = texts.len();
             let content = self.content(message, image_token, &mut texts, continues);
+            texts[from..].iter_mut().for_each(|text| text.message = index + 1);
             masked.push(json!({ "role": message.role.name(), "content": content }));
         }
         let rendered = self.render_masked(&masked)?;
         let pieces = self.cut(&rendered, &texts, image_token)?;
-        for (index, (text, role)) in texts.iter().enumerate() {
+        for (index, Text { text, role, message }) in texts.iter().enumerate() {
             let mark = mark(index);
             if !text.trim().is_empty() && *role == Role::User && !rendered.contains(&mark) {
-                return Err(fail(&self.file, &format!("leaves out the user's text {index}")));
+                let role = role.name();
+                let what = format!("leaves out the text of message {message} ({role})");
+                return Err(fail(&self.file, &what));
             }
         }
         Ok(pieces)
@@ -150,7 +131,7 @@ impl ChatTemplate {
         &self,
         message: &Message,
         image_token: &str,
-        texts: &mut Vec<(String, Role)>,
+        texts: &mut Vec<Text>,
         continues: bool,
     ) -> Value {
         let mut place = |text: &str| {
@@ -159,7 +140,7 @@ impl ChatTemplate {
             // text; an answer's place is needed all the same.
             let answer = message.role == Role::Assistant;
             let core = if answer && continues { text } else { text.trim() };
-            texts.push((core.to_owned(), message.role));
+            texts.push(Text { text: core.to_owned(), role: message.role, message: 0 });
             if answer && core.is_empty() {
                 return mark(texts.len() - 1);
             }
@@ -187,20 +168,14 @@ impl ChatTemplate {
         values["add_generation_prompt"] = Value::Bool(true);
         // Models that may think before they answer are asked not to, as in the paper.
         values["enable_thinking"] = Value::Bool(false);
-        let values = JinjaValue::from(Serde(values));
-        let template =
-            self.environment.get_template(NAME).map_err(|e| fail(&self.file, &describe(&e)))?;
-        let rendered = template.render(values).map_err(|e| fail(&self.file, &describe(&e)))?;
-        if rendered.len() > MAX_RENDERED {
-            let message =
-                format!("writes {} bytes, at most {MAX_RENDERED} are accepted", rendered.len());
-            return Err(fail(&self.file, &message));
-        }
-        Ok(rendered)
+        let functions = Functions { strftime_now: Some(&|_format| FIXED_DATE.to_owned()) };
+        self.template
+            .render(&values, &functions)
+            .map_err(|error| fail(&self.file, &error.to_string()))
     }
 
     /// Cuts a rendered prompt at the marks and at the image tokens the template wrote.
-    fn cut(&self, rendered: &str, texts: &[(String, Role)], image: &str) -> Result<Vec<Piece>> {
+    fn cut(&self, rendered: &str, texts: &[Text], image: &str) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         let mut rest = rendered;
         while let Some((before, after)) = rest.split_once(MARK_OPEN) {
@@ -209,14 +184,22 @@ impl ChatTemplate {
                 .split_once(MARK_CLOSE)
                 .ok_or_else(|| fail(&self.file, "cuts a message's text in two"))?;
             let found = number.parse::<usize>().ok().and_then(|number| texts.get(number));
-            let (text, role) =
-                found.ok_or_else(|| fail(&self.file, "takes a message's text apart"))?;
-            pieces.push(Piece::Given { text: text.clone(), answer: *role == Role::Assistant });
+            let found = found.ok_or_else(|| fail(&self.file, "takes a message's text apart"))?;
+            let answer = found.role == Role::Assistant;
+            pieces.push(Piece::Given { text: found.text.clone(), answer });
             rest = tail;
         }
         own(rest, image, &mut pieces);
         Ok(pieces)
     }
+}
+
+/// A text that was taken out of its message.
+struct Text {
+    text: String,
+    role: Role,
+    /// Which message it is of, from 1.
+    message: usize,
 }
 
 fn mark(index: usize) -> String {
@@ -237,10 +220,4 @@ fn own(text: &str, image: &str, pieces: &mut Vec<Piece>) {
 
 fn fail(file: &str, message: &str) -> Error {
     Error::Template { file: file.into(), message: message.into() }
-}
-
-/// The renderer's message and the line it means, in one line.
-fn describe(error: &JinjaError) -> String {
-    let line = error.line().map_or(String::new(), |line| format!(" (line {line})"));
-    format!("{}{line}", error.to_string().replace('\n', " "))
 }
