@@ -12,7 +12,7 @@
 //! `raise_exception` and `strftime_now`. Values print as Python prints them.
 //!
 //! Left out, and refused by name: `include`, `import`, `from`, `extends`, `block`, `autoescape`; the
-//! filters `pprint`, `random` and `urlize`; `lipsum`; printing what has no lasting text
+//! filters `pprint`, `random`, `striptags`, `urlize`, `wordwrap`; `lipsum`; printing what has no lasting text
 //! (generators, macros, methods, namespaces); `bytes`, sets, complex numbers, integers beyond 64 bits.
 //!
 //! ```
