@@ -4,6 +4,7 @@
 //! * [`quantile`]: quantiles with linear interpolation.
 //! * [`memory`]: what the operating system says about memory and processor.
 //! * [`escape_markup`]: text inside HTML and XML documents.
+//! * [`text`]: values of files and users as messages quote them.
 //! * [`ErrorKind`]: whose fault an error is, for every front end.
 //! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
 //! * `files` (feature `files`): files that appear whole or not at all.
@@ -21,6 +22,7 @@ mod markup;
 pub mod memory;
 mod quantile;
 mod rng;
+pub mod text;
 
 pub use error_kind::ErrorKind;
 pub use markup::escape_markup;
