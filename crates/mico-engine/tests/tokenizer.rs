@@ -71,7 +71,7 @@ fn unknown_components_and_fields_are_refused_by_name() {
     named("/post_processor", json!({"type": "BertProcessing"}), "post_processor 'BertProcessing'");
     named("/normalizer", json!({"type": "NFC", "form": 2}), "normalizer 'NFC': field 'form'");
     named("/normalizer", json!({"type": "x\u{1b}[31m".repeat(900)}), r"normalizer 'x\u{1b}[31m");
-    let deep = (0..100).fold(
+    let deep = (0..20).fold(
         json!({"type": "NFC"}),
         |inner, _| json!({"type": "Sequence", "normalizers": [inner]}),
     );
@@ -282,7 +282,7 @@ fn random_components_end_in_ids_or_in_an_error() {
     ];
     let mut random = SplitMix64::new(15);
     let mut used = 0;
-    for round in 0..4_000 {
+    for round in 0..1_500 {
         let mut file = file(["llava15-tied", "qwen25"][round % 2]);
         for _ in 0..1 + random.below(2) {
             let (slot, key) = SLOTS[random.below(4)];
@@ -307,5 +307,5 @@ fn random_components_end_in_ids_or_in_an_error() {
         }
         let _ = tokenizer.decode(&[0, 1, 2, 3, 60, 119, 9999]);
     }
-    assert!(used > 200, "only {used} files were accepted");
+    assert!(used > 100, "only {used} files were accepted");
 }
