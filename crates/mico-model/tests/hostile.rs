@@ -224,12 +224,12 @@ fn settings_are_named_as_the_file_has_them() {
         ),
         (
             "/text_config/rope_scaling",
-            json!({"rope_type": "default", "mrope_section": [1, 1, 1]}),
+            json!({"rope_type": "default", "mrope_section": [9, 9, 9]}),
             "`text_config.rope_scaling.mrope_section`",
         ),
         (
             "/text_config/rope_parameters",
-            json!({"mrope_section": [1, 1, 1]}),
+            json!({"mrope_section": [9, 9, 9]}),
             "`text_config.rope_parameters.mrope_section`",
         ),
         (
