@@ -5,6 +5,14 @@ pub(crate) use with_hub::{folder, status};
 #[cfg(not(feature = "hub"))]
 pub(crate) use without_hub::{folder, status};
 
+/// What is known of the hub.
+pub(crate) struct Status {
+    /// Whether it answered, or was not to be asked.
+    pub(crate) reached: bool,
+    /// One line about it and its cache.
+    pub(crate) detail: String,
+}
+
 #[cfg(feature = "hub")]
 mod with_hub {
     use std::path::PathBuf;
@@ -12,6 +20,7 @@ mod with_hub {
     use indicatif::{HumanBytes, ProgressBar};
     use mico_hub::{Event, HubOptions, ModelRef};
 
+    use super::Status;
     use crate::failure::Failure;
 
     /// The folder of a model, fetched from the hub if need be.
@@ -24,13 +33,23 @@ mod with_hub {
         folder.map_err(Failure::failed)
     }
 
-    /// Where the hub and its cache are, or which setting is wrong.
-    pub(crate) fn status() -> Result<String, String> {
+    /// Where the hub and its cache are, asking the hub for a sign of life unless offline mode forbids it; or
+    /// which setting is wrong.
+    pub(crate) fn status() -> Result<Status, String> {
         let options = HubOptions::from_env().map_err(|error| error.to_string())?;
-        let mode = if options.is_offline() { "offline" } else { "online" };
+        let (reached, mode) = if options.is_offline() {
+            (true, "offline mode".to_string())
+        } else {
+            match mico_hub::probe(&options) {
+                Ok(()) => (true, "online".to_string()),
+                Err(error) => (false, error.to_string()),
+            }
+        };
         let cache = options.cache();
         let there = if cache.is_dir() { "" } else { " (not there yet)" };
-        Ok(format!("{mode}, endpoint {}, cache {}{there}", options.endpoint(), cache.display()))
+        let detail =
+            format!("{mode}, endpoint {}, cache {}{there}", options.endpoint(), cache.display());
+        Ok(Status { reached, detail })
     }
 
     fn show(bar: &ProgressBar, event: &Event<'_>) {
@@ -53,6 +72,7 @@ mod with_hub {
 mod without_hub {
     use std::path::{Path, PathBuf};
 
+    use super::Status;
     use crate::failure::Failure;
 
     /// The folder of a model. Everything else would be a hub id, which this build cannot look up.
@@ -63,14 +83,15 @@ mod without_hub {
         }
         let found = if path.exists() { "a file, not a folder" } else { "no such folder" };
         Err(Failure::misused(format!(
-            "model `{model}`: {found}, and this build has no hub support (feature `hub`); \
-             accepted: an existing folder"
+            "model `{}`: {found}, and this build has no hub support (feature `hub`); \
+             accepted: an existing folder",
+            mico_util::text::quoted(model)
         )))
     }
 
     /// That there is no hub here; the signature is that of a build with one.
     #[expect(clippy::unnecessary_wraps, reason = "a build with the hub can find a bad setting")]
-    pub(crate) fn status() -> Result<String, String> {
-        Ok("not part of this build (feature `hub`)".into())
+    pub(crate) fn status() -> Result<Status, String> {
+        Ok(Status { reached: true, detail: "not part of this build (feature `hub`)".into() })
     }
 }

@@ -13,10 +13,8 @@ static ALLOCATOR: allocator::Counting = allocator::Counting;
 
 fn main() -> ExitCode {
     #[cfg(feature = "eval")]
-    {
-        mico_cli::bench::count_allocations(&ALLOCATOR);
-        silence_caught_panics();
-    }
+    mico_cli::bench::count_allocations(&ALLOCATOR);
+    silence_caught_panics();
     let result = Cli::read(std::env::args_os()).and_then(|cli| {
         let Some(cli) = cli else { return Ok(()) };
         if let Some(threads) = cli.engine_threads() {
@@ -40,13 +38,12 @@ fn limit_candle(threads: u64) {
     unsafe { std::env::set_var("CANDLE_NUM_THREADS", threads.to_string()) };
 }
 
-/// Damaged benchmark files are reported in one line, so what their decoders say when they give up is not
-/// printed. All other panics are.
-#[cfg(feature = "eval")]
+/// Damaged benchmark files and hostile tokenizers are reported in one line, so what their readers say when
+/// they give up is not printed. All other panics are.
 fn silence_caught_panics() {
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if !mico_data::is_catching_panic() {
+        if !mico_util::is_catching_panic() {
             previous(panic);
         }
     }));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Setting};
 use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, QuantKind};
+use mico_util::text::{escaped, quoted};
 
 use crate::choices;
 use crate::failure::Failure;
@@ -140,7 +141,11 @@ impl ModelArgs {
 fn warn(report: &LoadReport) {
     if let Some(first) = report.unexpected.first() {
         let count = report.unexpected.len();
+        let first = quoted(first);
         eprintln!("warning: {count} unexpected tensors were ignored, the first is '{first}'");
+    }
+    for note in &report.notes {
+        eprintln!("note: {}", escaped(note));
     }
     for note in report.quantization.iter().take(1) {
         let others = report.quantization.len() - 1;

@@ -223,10 +223,89 @@ fn models_and_doctor() {
     assert_eq!(find("llava-video-7b")["supported"]["video"], true);
     assert_eq!(models.len(), 11);
     let model = case("next-llama").display().to_string();
-    let checks = json(&mut mico(&["doctor", "--model", &model]));
-    assert!(checks.as_array().unwrap().iter().all(|check| check["ok"] == true), "{checks}");
-    let output = mico(&["doctor", "--model", "/nonexistent"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
+    let checks = json(mico(&["doctor", "--model", &model]).env("HF_HUB_OFFLINE", "1"));
+    let checks = checks.as_array().unwrap();
+    assert!(
+        checks.iter().all(|check| check["ok"] == true && check["warning"] == false),
+        "{checks:?}"
+    );
+    let names: Vec<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["build", "processor", "memory", "hub", "model", "tokenizer", "prompt"]);
+    assert!(checks[3]["detail"].as_str().unwrap().starts_with("offline mode"), "{checks:?}");
+    let mut command = mico(&["doctor", "--model", "/nonexistent"]);
+    assert_eq!(command.env("HF_HUB_OFFLINE", "1").output().unwrap().status.code(), Some(1));
+}
+
+/// A writable copy of a checkpoint.
+fn copy(name: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(case(name)).unwrap() {
+        let path = file.unwrap().path();
+        if path.is_file() {
+            std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
+        }
+    }
+    folder
+}
+
+#[test]
+fn doctor_tries_tokenizer_and_template() {
+    let folder = copy("llava15-tied");
+    let model = folder.path().display().to_string();
+    let doctor = || {
+        let output = mico(&["doctor", "--model", &model]).env("HF_HUB_OFFLINE", "1").output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let text = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(text.trim_end().lines().count(), 1, "{text}");
+        text
+    };
+    std::fs::write(folder.path().join("chat_template.jinja"), "{{ raise_exception('no') }}")
+        .unwrap();
+    let text = doctor();
+    assert!(text.contains("prompt: ") && text.contains("chat_template.jinja"), "{text}");
+    let file = folder.path().join("tokenizer.json");
+    let text = std::fs::read_to_string(&file).unwrap();
+    let mut tokenizer: Value = serde_json::from_str(&text).unwrap();
+    tokenizer["pre_tokenizer"] = serde_json::json!({"type": "FixedLength", "length": 0});
+    std::fs::write(&file, tokenizer.to_string()).unwrap();
+    let text = doctor();
+    assert!(text.contains("pre_tokenizer 'FixedLength' is not supported"), "{text}");
+    assert!(text.contains(&file.display().to_string()), "{text}");
+}
+
+#[cfg(feature = "hub")]
+#[test]
+fn doctor_asks_the_hub() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let hub = |answers: bool| {
+        let mut command = mico(&["doctor"]);
+        let checks = json(command.env("HF_ENDPOINT", &address).env_remove("http_proxy"));
+        let check = checks.as_array().unwrap().iter().find(|check| check["name"] == "hub").unwrap();
+        assert_eq!(check["ok"], true);
+        assert_eq!(check["warning"], !answers, "{check}");
+        check["detail"].as_str().unwrap().to_owned()
+    };
+    let server = std::thread::spawn(move || {
+        use std::io::{Read, Write};
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = stream.read(&mut [0; 4096]).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n").unwrap();
+    });
+    assert!(hub(true).starts_with("online"));
+    server.join().unwrap();
+    assert!(hub(false).contains("cannot be reached: "));
+}
+
+#[test]
+fn what_stands_in_for_a_missing_file_is_said() {
+    let folder = copy("qwen35-tied");
+    std::fs::remove_file(folder.path().join("preprocessor_config.json")).unwrap();
+    let model = folder.path().display().to_string();
+    let output = mico(&["doctor", "--model", &model]).env("HF_HUB_OFFLINE", "1").output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("preprocessor_config.json does not exist"), "{text}");
 }
 
 #[test]
@@ -237,13 +316,7 @@ fn a_prompt_beyond_the_model_is_refused_and_an_answer_ends_there() {
     let mut command = mico(&["run", "--model", &model, "--image", &image, &long]);
     assert!(refused(&mut command, 1).contains("at most 2048"));
 
-    let folder = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(case("llava15")).unwrap() {
-        let path = file.unwrap().path();
-        if path.is_file() {
-            std::fs::copy(&path, folder.path().join(path.file_name().unwrap())).unwrap();
-        }
-    }
+    let folder = copy("llava15");
     let config = folder.path().join("config.json");
     let text = std::fs::read_to_string(&config).unwrap();
     let shorter =

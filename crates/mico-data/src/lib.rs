@@ -59,7 +59,7 @@
 //!
 //! No panic reaches the caller. The decoders of parquet files and workbooks panic on some damaged files; such
 //! a panic is caught and becomes an error. The process's panic hook is not replaced, so it is called first and
-//! may print a message; see [`is_catching_panic`].
+//! may print a message; see [`mico_util::is_catching_panic`].
 
 #![forbid(unsafe_code)]
 
@@ -73,7 +73,6 @@ mod literal;
 mod llava;
 mod missing;
 mod names;
-mod panics;
 mod predictions;
 mod sample;
 mod samples;
@@ -82,7 +81,6 @@ mod tsv;
 
 pub use dataset::{Dataset, Layout, open, open_as};
 pub use error::{Damaged, Error};
-pub use panics::is_catching_panic;
 pub use predictions::{Form, Prediction, Predictions, predictions};
 pub use sample::{Sample, Visual};
 pub use samples::Samples;

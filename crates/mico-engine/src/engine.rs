@@ -100,7 +100,7 @@ impl Engine {
         let config = ModelConfig::read(files, &FamilySpec::architectures(options.families))?;
         let family = FamilySpec::among(options.families, config.family)?;
         let load = || Model::load_as(config, files, &options.load);
-        let (model, report) = in_pool(pool.as_ref(), load)?;
+        let (model, mut report) = in_pool(pool.as_ref(), load)?;
         let tokenizer = match Tokenizer::open(files) {
             Ok(tokenizer) => Some(tokenizer),
             Err(Error::NoTokenizer { .. }) => None,
@@ -110,7 +110,8 @@ impl Engine {
             Some(tokenizer) => ChatTemplate::open(files, tokenizer)?,
             None => None,
         };
-        let preprocessing = read_preprocessing(files, family, model.config())?;
+        let (preprocessing, note) = read_preprocessing(files, family, model.config())?;
+        report.notes.extend(note);
         let missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
         let parts = Self::from_parts(family, model, tokenizer, preprocessing)?;
         let decode = options.decode;

@@ -4,12 +4,14 @@ use std::path::PathBuf;
 
 use mico_model::ModelFiles;
 use mico_util::ErrorKind;
+use mico_util::text::quoted;
 use mico_vision::ParamError;
 use mico_vision::decode::DecodeError;
 use mico_vision::preprocessor_config::ConfigError;
 
-/// The longest text file beside the weights that is read.
-const MAX_TEXT_BYTES: u64 = 256 << 20;
+/// The longest text file beside the weights that is read, other than `tokenizer.json`. Parsed JSON takes up to
+/// thirty times its length in memory; published files have less than a tenth of this.
+const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// What this crate returns.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -85,6 +87,27 @@ pub enum Error {
         message: String,
     },
 
+    /// The tokenizer file asks for a component, field or pattern that no published model of the supported
+    /// families has. Such files are programs, so nothing unknown is run.
+    #[error("tokenizer {}: {message}", path.display())]
+    UnsupportedTokenizer {
+        /// The `tokenizer.json`, or the path it would have.
+        path: PathBuf,
+        /// The component at fault, by name.
+        message: String,
+    },
+
+    /// A text of the request is longer than the tokenizer can be trusted with.
+    #[error("a text of {bytes} bytes, accepted: at most {longest} (tokenizer {})", path.display())]
+    LongText {
+        /// Length of the text.
+        bytes: u64,
+        /// The longest accepted one, by the tokenizer's components.
+        longest: u64,
+        /// The `tokenizer.json` that decides it.
+        path: PathBuf,
+    },
+
     /// Text was asked for, and there is no tokenizer.
     #[error("no tokenizer ({reason}): give token ids, or a model folder with tokenizer.json")]
     NoTokenizer {
@@ -128,7 +151,7 @@ pub enum Error {
     Dump(String),
 
     /// A text of the request would have become a special token, which only templates may write.
-    #[error("text of the request would become the special token '{token}' (id {id})")]
+    #[error("text of the request would become the special token '{}' (id {id})", quoted(token))]
     SpecialInText {
         /// The special token as the vocabulary writes it, such as `<image>`.
         token: String,
@@ -137,7 +160,7 @@ pub enum Error {
     },
 
     /// An option or argument of a request is outside its range.
-    #[error("{what} is {found}, accepted: {accepted}")]
+    #[error("{what} is {}, accepted: {accepted}", quoted(found))]
     OutOfRange {
         /// The name of the value.
         what: &'static str,
@@ -148,7 +171,7 @@ pub enum Error {
     },
 
     /// A name, such as that of a switch or prompt style, is none of those known.
-    #[error("unknown {what} '{found}', known: {known}")]
+    #[error("unknown {what} '{}', known: {known}", quoted(found))]
     Unknown {
         /// What kind of name.
         what: &'static str,
@@ -160,7 +183,7 @@ pub enum Error {
 
     /// The decoder gave a logit that is NaN or infinite, for the prompt or while decoding.
     #[error(
-        "the logit of token {id} is {value} after {generated} generated tokens: the weights or the number format are unusable"
+        "the logit of token {id} is {value} after {generated} generated tokens: no weight is, so the computation overflows"
     )]
     NotFinite {
         /// The first token at fault.
@@ -203,11 +226,12 @@ impl Error {
         match self {
             Self::Model(error) => model_kind(error),
             Self::Select(error) => select_kind(error),
-            Self::Image { source: DecodeError::TooLarge { .. }, .. } | Self::TooLong { .. } => {
-                ErrorKind::TooLarge
-            }
+            Self::Image { source: DecodeError::TooLarge { .. }, .. }
+            | Self::TooLong { .. }
+            | Self::LongText { .. } => ErrorKind::TooLarge,
             Self::Image { source: DecodeError::UnknownFormat { .. }, .. }
             | Self::Unfit { .. }
+            | Self::UnsupportedTokenizer { .. }
             | Self::NoTokenizer { .. } => ErrorKind::Unsupported,
             Self::Image { .. }
             | Self::Preprocessor { .. }
@@ -262,7 +286,8 @@ fn model_kind(error: &mico_model::Error) -> ErrorKind {
         | E::Shard { .. }
         | E::MissingTensor { .. }
         | E::WrongShape { .. }
-        | E::WrongDtype { .. } => ErrorKind::Corrupt,
+        | E::WrongDtype { .. }
+        | E::NotFinite { .. } => ErrorKind::Corrupt,
         E::Unsupported { .. } => ErrorKind::Unsupported,
         E::Unknown { .. } => ErrorKind::Invalid,
         E::Cancelled => ErrorKind::Cancelled,
@@ -289,7 +314,16 @@ fn select_kind(error: &mico_select::Error) -> ErrorKind {
 
 /// The text of a model's file, if there is one of that name.
 pub(crate) fn read_text(files: ModelFiles<'_>, name: &str) -> Result<Option<String>> {
-    let Some(bytes) = files.read(name, MAX_TEXT_BYTES)? else { return Ok(None) };
+    read_text_up_to(files, name, MAX_TEXT_BYTES)
+}
+
+/// [`read_text`] with a limit of its own.
+pub(crate) fn read_text_up_to(
+    files: ModelFiles<'_>,
+    name: &str,
+    limit: u64,
+) -> Result<Option<String>> {
+    let Some(bytes) = files.read(name, limit)? else { return Ok(None) };
     String::from_utf8(bytes.into_owned()).map(Some).map_err(|_| Error::Io {
         path: files.path(name),
         source: std::io::Error::new(std::io::ErrorKind::InvalidData, "not UTF-8 text"),

@@ -177,16 +177,22 @@ pub(crate) fn read_preprocessing(
     files: ModelFiles<'_>,
     family: &FamilySpec,
     config: &ModelConfig,
-) -> Result<PreprocessorConfig> {
+) -> Result<(PreprocessorConfig, Option<String>)> {
     let places = [Some(files), config.vision.tower_folder().map(ModelFiles::Folder)];
     for files in places.into_iter().flatten() {
         for file in FILES {
             if let Some(text) = read_text(files, file)? {
                 let path = files.path(file);
                 return PreprocessorConfig::parse(&text)
+                    .map(|found| (found, None))
                     .map_err(|source| Error::Preprocessor { path, source });
             }
         }
     }
-    family.default_preprocessing(config)
+    let note = format!(
+        "{} does not exist: images are prepared as {} does by default, which may not be how this model was trained",
+        files.path(FILES[0]).display(),
+        family.architecture.name
+    );
+    Ok((family.default_preprocessing(config)?, Some(note)))
 }

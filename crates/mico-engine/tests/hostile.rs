@@ -246,20 +246,36 @@ fn images_that_are_none_or_odd() {
 }
 
 #[test]
-fn logits_that_are_no_numbers() {
+fn weights_and_logits_that_are_no_numbers() {
     let copy = copy("llava15-tf5");
     let file = copy.path().join("model.safetensors");
     let device = candle_core::Device::Cpu;
     let mut tensors = candle_core::safetensors::load(&file, &device).unwrap();
     let name = tensors.keys().find(|name| name.ends_with("lm_head.weight")).unwrap().clone();
-    let broken = (tensors[&name].zeros_like().unwrap() / 0.0).unwrap();
-    tensors.insert(name, broken);
-    std::fs::remove_file(&file).unwrap();
-    candle_core::safetensors::save(&tensors, &file).unwrap();
-    let engine = open(copy.path()).unwrap();
+    let zeros = tensors[&name].zeros_like().unwrap();
+    let mut with = |head: candle_core::Tensor| {
+        tensors.insert(name.clone(), head);
+        std::fs::remove_file(&file).unwrap();
+        candle_core::safetensors::save(&tensors, &file).unwrap();
+        open(copy.path())
+    };
+    let dtype = zeros.dtype();
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        // One number of many, which a sum would not show.
+        let mut values = zeros.flatten_all().unwrap().to_dtype(candle_core::DType::F32).unwrap();
+        let mut numbers = values.to_vec1::<f32>().unwrap();
+        *numbers.last_mut().unwrap() = bad;
+        values = candle_core::Tensor::from_vec(numbers, zeros.dims(), &device).unwrap();
+        let text = line(&with(values.to_dtype(dtype).unwrap()).unwrap_err());
+        assert!(text.contains(&format!("tensor `{name}` holds NaN or infinity")), "{text}");
+        assert!(text.contains("model.safetensors"), "{text}");
+    }
+    // Finite weights whose products are not.
+    let engine = with(((zeros + 1.0).unwrap() * 3e38).unwrap()).unwrap();
     let request = Request::new(vec![], Prompt::InputIds(vec![1, 5, 6]));
     let error = engine.run(&request, &mut ()).unwrap_err();
     assert!(matches!(error, Error::NotFinite { .. }), "{error}");
+    assert!(line(&error).contains("the computation overflows"), "{error}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http::{Method, Request, Response, Uri, header};
@@ -58,29 +59,21 @@ pub(crate) struct Client<'a> {
 
 impl<'a> Client<'a> {
     pub(crate) fn new(options: &'a HubOptions, id: &'a HubId) -> Result<Self, HubError> {
-        let limits = options.timeouts;
-        let roots = options.certificates.as_deref().map_or(Ok(RootCerts::WebPki), trusted)?;
-        let agent = Agent::config_builder()
-            .tls_config(TlsConfig::builder().root_certs(roots).build())
-            .proxy(options.proxy.clone())
-            .user_agent(USER_AGENT)
-            .accept_encoding("identity")
-            .http_status_as_error(false)
-            // Redirects are followed by hand, so that each step decides whether the token is sent.
-            .max_redirects(0)
-            .timeout_resolve(Some(limits.connect))
-            .timeout_connect(Some(limits.connect))
-            .timeout_send_request(Some(limits.response))
-            .timeout_recv_response(Some(limits.response))
-            .timeout_per_read(Some(limits.read))
-            .timeout_per_write(Some(limits.read))
-            .build()
-            .new_agent();
+        let agent = agent(options, None)?;
         Ok(Self { agent, endpoint: &options.endpoint, token: options.token.as_ref(), id })
     }
 
     pub(crate) fn host(&self) -> String {
         self.endpoint.host()
+    }
+
+    /// A connection to a host that failed or broke, for the reason given.
+    pub(crate) fn broken(&self, host: String, reason: String) -> HubError {
+        HubError::Network { model: self.id.to_string(), host, reason }
+    }
+
+    fn network(&self, at: &Origin, error: &ureq::Error) -> HubError {
+        self.broken(at.name(), error.to_string())
     }
 
     /// Asks the hub which commit the revision refers to and which files it has.
@@ -96,7 +89,7 @@ impl<'a> Client<'a> {
             .with_config()
             .limit(MAX_DESCRIPTION_BYTES)
             .read_to_vec()
-            .map_err(|error| network(&origin, &error))?;
+            .map_err(|error| self.network(&origin, &error))?;
         let info: Value = serde_json::from_slice(&bytes).map_err(|_| bad("not JSON"))?;
         let commit = info
             .get("sha")
@@ -202,8 +195,8 @@ impl<'a> Client<'a> {
         if let Some(token) = self.token.filter(|_| origin == *self.endpoint.origin()) {
             request = request.header(header::AUTHORIZATION, token.bearer());
         }
-        let request = request.body(()).map_err(|error| network(&origin, &error.into()))?;
-        let response = self.agent.run(request).map_err(|error| network(&origin, &error))?;
+        let request = request.body(()).map_err(|error| self.network(&origin, &error.into()))?;
+        let response = self.agent.run(request).map_err(|error| self.network(&origin, &error))?;
         Ok((origin, response))
     }
 
@@ -223,6 +216,39 @@ impl<'a> Client<'a> {
     }
 }
 
+/// Asks the hub for its front page, without a token; any answer at all is a sign of life.
+pub(crate) fn probe(options: &HubOptions, limit: Duration) -> Result<(), HubError> {
+    let endpoint = &options.endpoint;
+    let agent = agent(options, Some(limit))?;
+    agent
+        .head(endpoint.url())
+        .call()
+        .map(|_| ())
+        .map_err(|error| HubError::Unreachable { host: endpoint.host(), reason: error.to_string() })
+}
+
+/// The HTTP library, set up as the options say; `whole` limits a request from its beginning to its end.
+fn agent(options: &HubOptions, whole: Option<Duration>) -> Result<Agent, HubError> {
+    let limits = options.timeouts;
+    let roots = options.certificates.as_deref().map_or(Ok(RootCerts::WebPki), trusted)?;
+    let config = Agent::config_builder()
+        .tls_config(TlsConfig::builder().root_certs(roots).build())
+        .proxy(options.proxy.clone())
+        .user_agent(USER_AGENT)
+        .accept_encoding("identity")
+        .http_status_as_error(false)
+        // Redirects are followed by hand, so that each step decides whether the token is sent.
+        .max_redirects(0)
+        .timeout_global(whole)
+        .timeout_resolve(Some(limits.connect))
+        .timeout_connect(Some(limits.connect))
+        .timeout_send_request(Some(limits.response))
+        .timeout_recv_response(Some(limits.response))
+        .timeout_per_read(Some(limits.read))
+        .timeout_per_write(Some(limits.read));
+    Ok(config.build().new_agent())
+}
+
 /// Reads the certificate authorities in a PEM file.
 fn trusted(path: &Path) -> Result<RootCerts, HubError> {
     let pem = std::fs::read(path).map_err(HubError::io(path))?;
@@ -240,11 +266,6 @@ fn trusted(path: &Path) -> Result<RootCerts, HubError> {
         });
     }
     Ok(found.into())
-}
-
-/// Converts an error of the HTTP library, adding the host.
-fn network(at: &Origin, error: &ureq::Error) -> HubError {
-    HubError::Network { host: at.name(), reason: error.to_string() }
 }
 
 fn bad_answer(at: &Origin, what: &str, reason: &str) -> HubError {

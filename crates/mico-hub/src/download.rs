@@ -105,7 +105,7 @@ impl Downloader<'_> {
         }
         let expected = remote.size.or(stream.total);
         let limit = expected.unwrap_or(MAX_UNSIZED_BYTES);
-        let broken = |reason: String| HubError::Network { host: stream.host.clone(), reason };
+        let broken = |reason: String| self.client.broken(stream.host.clone(), reason);
         let mut chunk = vec![0; CHUNK];
         loop {
             let n = stream.body.read(&mut chunk).map_err(|error| broken(error.to_string()))?;

@@ -2,13 +2,16 @@
 
 use std::path::PathBuf;
 
+use mico_util::text::quoted;
+
 /// Why a model could not be found or downloaded. Each message is one line and never contains a token.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HubError {
     /// The value is written like a path, but no such folder exists.
     #[error(
-        "model `{value}`: {found}; accepted: an existing folder or a hub id org/name[@revision]"
+        "model `{}`: {found}; accepted: an existing folder or a hub id org/name[@revision]",
+        quoted(value)
     )]
     NotAFolder {
         /// The model name or path that was given.
@@ -19,7 +22,8 @@ pub enum HubError {
 
     /// The value is neither a folder nor a well-formed hub id.
     #[error(
-        "model `{value}`: {reason}; accepted: an existing folder or a hub id org/name[@revision]"
+        "model `{}`: {reason}; accepted: an existing folder or a hub id org/name[@revision]",
+        quoted(value)
     )]
     InvalidId {
         /// The model name or path that was given.
@@ -29,7 +33,7 @@ pub enum HubError {
     },
 
     /// An environment variable has an unusable value.
-    #[error("{name} is `{value}`; accepted: {accepted}")]
+    #[error("{name} is `{}`; accepted: {accepted}", quoted(value))]
     InvalidSetting {
         /// The name of the environment variable.
         name: &'static str,
@@ -88,7 +92,7 @@ pub enum HubError {
     },
 
     /// The model's repository lacks a file that is required to load it.
-    #[error("model {model} on {host} has no {file}")]
+    #[error("model {model} on {host} has no {}", quoted(file))]
     MissingFile {
         /// The host name of the hub.
         host: String,
@@ -99,8 +103,19 @@ pub enum HubError {
     },
 
     /// A server could not be reached, or the connection broke.
-    #[error("cannot fetch from {host}: {reason}")]
+    #[error("cannot fetch {model} from {host}: {}", quoted(reason))]
     Network {
+        /// The model with its revision, as `org/name@revision`.
+        model: String,
+        /// The host that was contacted.
+        host: String,
+        /// The message of the HTTP library.
+        reason: String,
+    },
+
+    /// The hub was asked for nothing but a sign of life, and gave none.
+    #[error("{host} cannot be reached: {}", quoted(reason))]
+    Unreachable {
         /// The host that was contacted.
         host: String,
         /// The message of the HTTP library.
@@ -108,7 +123,7 @@ pub enum HubError {
     },
 
     /// A server answered with a status that is neither success nor covered by another variant.
-    #[error("{host} answered {what} with status {status}")]
+    #[error("{host} answered {} with status {status}", quoted(what))]
     Status {
         /// The host that answered.
         host: String,
@@ -119,7 +134,7 @@ pub enum HubError {
     },
 
     /// A server's response is malformed or lacks required information.
-    #[error("{host} gave an unusable answer for {what}: {reason}")]
+    #[error("{host} gave an unusable answer for {}: {}", quoted(what), quoted(reason))]
     BadAnswer {
         /// The host that answered.
         host: String,
@@ -130,7 +145,7 @@ pub enum HubError {
     },
 
     /// The downloaded bytes do not have the announced length or checksum.
-    #[error("{file}: received {found}, the hub announced {expected}; nothing was kept")]
+    #[error("{}: received {found}, the hub announced {expected}; nothing was kept", quoted(file))]
     Corrupt {
         /// The file's name in the repository.
         file: String,

@@ -34,6 +34,7 @@ pub use options::{
 };
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cache::RepoCache;
 use client::{Client, Revision};
@@ -106,6 +107,15 @@ pub fn resolve(
         }
         Err(error) => Err(error),
     }
+}
+
+/// How long [`probe`] waits for the hub.
+pub const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Whether the hub answers at all: one request without a token, of at most [`PROBE_TIMEOUT`]. Offline mode
+/// is not looked at; asking is the caller's decision.
+pub fn probe(options: &HubOptions) -> Result<(), HubError> {
+    client::probe(options, PROBE_TIMEOUT)
 }
 
 /// The cached snapshot of the revision; an error if a required file is missing.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use candle_core::Device;
+use mico_util::text::quoted;
 
 /// What this crate returns.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -71,7 +72,7 @@ pub enum Error {
     },
 
     /// A tensor the model needs is in none of the files.
-    #[error("missing tensor {} of shape {shape:?} in {}", names.join(" | "), path.display())]
+    #[error("missing tensor {} of shape {shape:?} in {}", alternatives(names), path.display())]
     MissingTensor {
         /// Every name that was tried.
         names: Vec<String>,
@@ -82,7 +83,10 @@ pub enum Error {
     },
 
     /// A tensor does not have the shape the configuration asks for.
-    #[error("tensor `{name}` has shape {found:?}, the configuration asks for {expected:?}")]
+    #[error(
+        "tensor `{}` has shape {found:?}, the configuration asks for {expected:?}",
+        quoted(name)
+    )]
     WrongShape {
         /// The tensor's name in its file.
         name: String,
@@ -92,8 +96,17 @@ pub enum Error {
         expected: Vec<usize>,
     },
 
+    /// A weight is NaN or infinite, found while it was read: every answer would be.
+    #[error("{}: tensor `{}` holds NaN or infinity, every weight must be finite", path.display(), quoted(name))]
+    NotFinite {
+        /// The tensor's name in its file.
+        name: String,
+        /// The safetensors file that holds it.
+        path: PathBuf,
+    },
+
     /// A tensor is stored in a number format that is not a weight format.
-    #[error("tensor `{name}` is stored as {found}; accepted: F32, F16, BF16, F64")]
+    #[error("tensor `{}` is stored as {found}; accepted: F32, F16, BF16, F64", quoted(name))]
     WrongDtype {
         /// The tensor's name in its file.
         name: String,
@@ -111,7 +124,7 @@ pub enum Error {
     },
 
     /// A name that should be one of a fixed list is not.
-    #[error("unknown {what} `{found}`; accepted: {accepted}")]
+    #[error("unknown {what} `{}`; accepted: {accepted}", quoted(found))]
     Unknown {
         /// What kind of name.
         what: &'static str,
@@ -139,6 +152,14 @@ impl Error {
         let path = path.into();
         move |source| Self::Io { path, source }
     }
+}
+
+/// The first of the names under which a tensor was looked for; families differ only in their prefixes.
+fn alternatives(names: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
+    let more = if names.len() > SHOWN { " | …" } else { "" };
+    format!("{}{more}", shown.join(" | "))
 }
 
 /// Refuses a tensor whose shape is not `expected`.

@@ -51,6 +51,8 @@ pub struct LoadReport {
     pub unexpected: Vec<String>,
     /// Matrices that could not be quantised as asked.
     pub quantization: Vec<QuantNote>,
+    /// What was decided in place of a file that is missing, one sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Vision side and decoder.
@@ -86,7 +88,7 @@ impl Model {
         let LoadOptions { device, precision, quantize, .. } = options;
         let builder = Builder::new(&mut source, device, *precision, *quantize);
         let (model, quantization) = Self::build(builder, config)?;
-        Ok((model, LoadReport { unexpected: source.unexpected(), quantization }))
+        Ok((model, LoadReport { unexpected: source.unexpected(), quantization, notes: Vec::new() }))
     }
 
     /// Builds a model of the given shape with random weights, for benchmarks and tests.
@@ -99,7 +101,7 @@ impl Model {
         let SyntheticOptions { device, precision, quantize, .. } = options;
         let builder = Builder::new(&mut source, device, *precision, *quantize);
         let (model, quantization) = Self::build(builder, config)?;
-        Ok((model, LoadReport { unexpected: Vec::new(), quantization }))
+        Ok((model, LoadReport { unexpected: Vec::new(), quantization, notes: Vec::new() }))
     }
 
     /// Also says what could not be quantised as asked.

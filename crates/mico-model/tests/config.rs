@@ -162,7 +162,7 @@ fn a_hybrid_decoder_that_cannot_be_is_refused_by_name() {
         ),
         ("layer_types", json!([1, 2]), "layer_types` is [1,2], expected a list of strings"),
         ("full_attention_interval", json!(0), "full_attention_interval` is 0"),
-        ("linear_num_key_heads", json!(12), "linear_num_value_heads` is 32, not a multiple"),
+        ("linear_num_key_heads", json!(12), "linear_num_value_heads` is 32, expected a multiple"),
         ("linear_key_head_dim", json!(-1), "linear_key_head_dim` is -1"),
         ("linear_value_head_dim", json!(u64::MAX), "linear_value_head_dim` is"),
         ("partial_rotary_factor", json!(2.0), "partial_rotary_factor` is 2"),

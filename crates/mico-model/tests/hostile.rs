@@ -166,16 +166,89 @@ fn a_wrong_shape_names_both_shapes() {
 }
 
 #[test]
-fn unexpected_tensors_are_listed_and_nan_is_loaded() {
+fn unexpected_tensors_are_listed_and_nan_is_refused_where_it_is_used() {
     let folder = copy("llava15-tf5");
     let mut all = tensors(folder.path());
     all.insert("lora.weight".into(), (vec![1], f32::NAN.to_le_bytes().to_vec()));
     all.insert("model.layers.0.self_attn.rotary_emb.inv_freq".into(), (vec![1], vec![0; 4]));
-    let norm = all.get_mut("language_model.model.norm.weight").unwrap();
-    norm.1[..4].copy_from_slice(&f32::NAN.to_le_bytes());
     write(folder.path(), &all);
     let (_, report) = Model::load(folder.path(), &LoadOptions::default()).unwrap();
     assert_eq!(report.unexpected, ["lora.weight"]);
+    let name = "language_model.model.norm.weight";
+    for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+        let values = &mut all.get_mut(name).unwrap().1;
+        let last = values.len() - 4;
+        values[last..].copy_from_slice(&bad.to_le_bytes());
+        write(folder.path(), &all);
+        refused(folder.path(), &[name, "model.safetensors", "NaN or infinity"]);
+    }
+}
+
+#[test]
+fn values_of_files_are_quoted_short_and_printable() {
+    let long = "\u{1b}[31m".repeat(2000);
+    for (path, value) in [
+        ("/model_type", json!(long)),
+        ("/text_config/hidden_size", json!(long)),
+        ("/text_config/hidden_act", json!(long)),
+        ("/text_config/rope_scaling", json!({"type": long})),
+        ("/vision_config/patch_size", json!(vec![7; 5000])),
+        ("/torch_dtype", json!(long)),
+        ("/quantization_config", json!({"quant_method": long})),
+    ] {
+        let folder = copy("llava15");
+        edit(folder.path(), "config.json", |config| {
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            config.pointer_mut(parent).unwrap()[key] = value;
+        });
+        let error = ModelConfig::read(folder.path(), ARCHITECTURES).unwrap_err().to_string();
+        assert!(!error.contains('\u{1b}') && error.chars().count() < 500, "{path}: {error}");
+    }
+    let folder = copy("llava15-tf5");
+    let mut all = tensors(folder.path());
+    all.retain(|name, _| !name.contains("class_embedding"));
+    write(folder.path(), &all);
+    let error = Model::load(folder.path(), &LoadOptions::default()).unwrap_err().to_string();
+    assert_eq!(error.matches("class_embedding").count(), 3, "{error}");
+}
+
+#[test]
+fn settings_are_named_as_the_file_has_them() {
+    for (path, value, words) in [
+        ("/vision_feature_layer", json!(99), "config.json: `vision_feature_layer` is 99"),
+        ("/text_config/head_dim", json!(5), "`text_config.head_dim` is 5, expected an even number"),
+        (
+            "/text_config/rope_scaling",
+            json!({"type": "yarn"}),
+            "`text_config.rope_scaling.type` is `yarn`",
+        ),
+        (
+            "/text_config/rope_scaling",
+            json!({"rope_type": "default", "mrope_section": [9, 9, 9]}),
+            "`text_config.rope_scaling.mrope_section`",
+        ),
+        (
+            "/text_config/rope_parameters",
+            json!({"mrope_section": [9, 9, 9]}),
+            "`text_config.rope_parameters.mrope_section`",
+        ),
+        (
+            "/text_config/partial_rotary_factor",
+            json!(3.0),
+            "`text_config.partial_rotary_factor` is 3",
+        ),
+        ("/quantization_config", json!({"quant_method": "awq", "bits": 4}), "(method awq)"),
+        ("/text_config/quantization_config", json!({"quant_method": "gptq"}), "(method gptq)"),
+    ] {
+        let folder = copy("llava15");
+        edit(folder.path(), "config.json", |config| {
+            let (parent, key) = path.rsplit_once('/').unwrap();
+            config.pointer_mut(parent).unwrap()[key] = value;
+        });
+        let error = ModelConfig::read(folder.path(), ARCHITECTURES).unwrap_err().to_string();
+        assert!(error.contains(words), "{path}: {error}");
+        assert!(error.starts_with(&folder.path().display().to_string()), "{error}");
+    }
 }
 
 #[test]
@@ -200,7 +273,11 @@ fn bad_settings_are_named() {
         ("/text_config/hidden_size", json!(1_u64 << 40), "`text_config.hidden_size`"),
         ("/text_config/num_attention_heads", json!(5), "num_attention_heads"),
         ("/text_config/num_attention_heads", json!(0), "num_attention_heads"),
-        ("/text_config/num_key_value_heads", json!(3), "num_key_value_heads = 3"),
+        (
+            "/text_config/num_key_value_heads",
+            json!(3),
+            "multiple of num_key_value_heads, which is 3",
+        ),
         ("/text_config/rms_norm_eps", json!(-1.0), "`text_config.rms_norm_eps` is -1.0"),
         ("/text_config/rope_theta", json!("x"), "`text_config.rope_theta`"),
         ("/text_config/hidden_act", json!("gelu"), "`text_config.hidden_act` is `gelu`"),

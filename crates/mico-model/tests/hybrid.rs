@@ -191,7 +191,7 @@ fn impossible_shapes_are_refused_by_name() {
     type Change = fn(&mut LinearAttentionConfig);
     let cases: [(Change, &str); 6] = [
         (|linear| linear.mixers.truncate(5), "layer_types` has 5 entries for 6 blocks"),
-        (|linear| linear.key_heads = 3, "linear_num_value_heads` is 4, not a multiple of"),
+        (|linear| linear.key_heads = 3, "linear_num_value_heads` is 4, expected a multiple of"),
         (|linear| linear.key_heads = 0, "linear_num_key_heads` is 0"),
         (|linear| linear.conv_kernel = 0, "linear_conv_kernel_dim` is 0, accepted: 1 to 64"),
         (|linear| linear.key_dim = 1 << 17, "linear_key_head_dim` is 262144"),

@@ -1,5 +1,7 @@
 //! The errors of reading a tensor file or a shard index.
 
+use mico_util::text::quoted;
+
 /// The result of reading a tensor file.
 pub type Result<T> = std::result::Result<T, Error>;
 
@@ -58,11 +60,6 @@ pub enum Error {
 
 impl Error {
     pub(crate) fn tensor(name: &str, reason: impl Into<String>) -> Self {
-        Self::Tensor { name: one_line(name), reason: reason.into() }
+        Self::Tensor { name: quoted(name), reason: reason.into() }
     }
-}
-
-/// Text from a file, on one line and at most 120 characters.
-pub(crate) fn one_line(text: &str) -> String {
-    text.chars().take(120).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

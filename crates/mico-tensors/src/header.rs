@@ -5,11 +5,12 @@ use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
+use mico_util::text::{escaped, quoted};
 use safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 
-use crate::error::{Error, Result, one_line};
+use crate::error::{Error, Result};
 
 /// The size of the header's length field in bytes.
 const LENGTH_BYTES: u64 = 8;
@@ -64,7 +65,7 @@ impl TensorInfo {
     pub fn dtype_name(&self) -> String {
         match &self.dtype {
             StoredType::Known(dtype) => dtype.to_string(),
-            StoredType::Other(name) => one_line(name).chars().take(16).collect(),
+            StoredType::Other(name) => quoted(name).chars().take(16).collect(),
         }
     }
 
@@ -84,7 +85,7 @@ impl TensorInfo {
             return Err(Error::tensor(name, format!("spans data bytes {begin} to {end}")));
         }
         if end > data_bytes {
-            return Err(Error::Truncated { name: one_line(name), begin, end, found: data_bytes });
+            return Err(Error::Truncated { name: quoted(name), begin, end, found: data_bytes });
         }
         let Some(dtype) = self.dtype() else { return Ok(()) };
         let bits = self.shape.iter().try_fold(dtype.bitsize(), |n, &side| n.checked_mul(side));
@@ -118,7 +119,7 @@ impl Header {
         let mut header = Vec::new();
         reader.by_ref().take(header_bytes).read_to_end(&mut header)?;
         let Entries(tensors) = serde_json::from_slice(&header).map_err(|error| {
-            Error::Header(format!("bad safetensors header: {}", one_line(&error.to_string())))
+            Error::Header(format!("bad safetensors header: {}", escaped(&error.to_string())))
         })?;
         let data_bytes = left - header_bytes;
         for (name, tensor) in &tensors {
@@ -182,7 +183,7 @@ fn check_disjoint(tensors: &BTreeMap<String, TensorInfo>) -> Result<()> {
     spans.sort_unstable();
     match spans.windows(2).find(|pair| pair[1].0 < pair[0].1) {
         Some(pair) => {
-            let reason = format!("shares bytes with `{}`", one_line(pair[0].2));
+            let reason = format!("shares bytes with `{}`", quoted(pair[0].2));
             Err(Error::tensor(pair[1].2, reason))
         }
         None => Ok(()),
@@ -214,8 +215,10 @@ impl<'de> Visitor<'de> for EntriesVisitor {
                 map.next_value::<IgnoredAny>()?;
                 continue;
             }
-            let Entry { dtype, shape, data_offsets: (start, end) } = map.next_value()?;
-            let shown = one_line(&name);
+            let shown = quoted(&name);
+            let Entry { dtype, shape, data_offsets: (start, end) } = map
+                .next_value()
+                .map_err(|error| A::Error::custom(format!("tensor `{shown}`: {error}")))?;
             if entries.insert(name, TensorInfo { dtype, shape, span: start..end }).is_some() {
                 return Err(A::Error::custom(format!("tensor `{shown}` stands twice")));
             }
@@ -259,6 +262,12 @@ mod tests {
         assert!(refused(&twice, 8).contains("twice"));
         let overlap = format!(r#"{{"x":{},"y":{}}}"#, entry("[2]", 0, 8), entry("[1]", 4, 8));
         assert!(refused(&overlap, 8).contains("`y` shares bytes with `x`"));
+        for entry in [r#"{"dtype":"F32","shape":[-1],"data_offsets":[0,8]}"#, "[]", "3"] {
+            let text = refused(&one(entry), 8);
+            assert!(text.starts_with("bad safetensors header: tensor `x`: "), "{text}");
+        }
+        let coloured = refused(r#"{"\u001b[31mred":{}}"#, 0);
+        assert!(coloured.contains(r"tensor `\u{1b}[31mred`"), "{coloured}");
         let half_a_byte = r#"{"x":{"dtype":"F4","shape":[3],"data_offsets":[0,1]}}"#;
         assert!(refused(half_a_byte, 1).contains("type F4 and shape [3] has 1 bytes"));
     }

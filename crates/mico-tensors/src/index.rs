@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Component, Path};
 
+use mico_util::text::quoted;
 use serde_json::Value;
 
-use crate::error::{Error, Result, one_line};
+use crate::error::{Error, Result};
 
 /// The largest accepted index in bytes; it holds one line per tensor.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
@@ -28,7 +29,7 @@ impl ShardIndex {
             return Err(Error::Index(what));
         }
         let root: Value = serde_json::from_slice(&bytes)
-            .map_err(|error| Error::Index(format!("not JSON: {error}")))?;
+            .map_err(|error| Error::Index(format!("not JSON: {}", quoted(&error.to_string()))))?;
         let map = root.get("weight_map").and_then(Value::as_object);
         let map = map.ok_or_else(|| bad("`weight_map` is missing or not an object"))?;
         if map.is_empty() {
@@ -38,8 +39,8 @@ impl ShardIndex {
             Some(name) if is_plain_name(name) => Ok((tensor.clone(), name.to_owned())),
             _ => Err(Error::Index(format!(
                 "`weight_map.{}` is {}; only plain names of files inside the folder are accepted",
-                one_line(tensor),
-                one_line(&file.to_string())
+                quoted(tensor),
+                quoted(&file.to_string())
             ))),
         };
         Ok(Self { file_of: map.iter().map(entry).collect::<Result<_>>()? })

@@ -4,6 +4,8 @@
 //! * [`quantile`]: quantiles with linear interpolation.
 //! * [`memory`]: what the operating system says about memory and processor.
 //! * [`escape_markup`]: text inside HTML and XML documents.
+//! * [`text`]: values of files and users as messages quote them.
+//! * [`catch_panic`]: panics of third-party code on hostile files as errors.
 //! * [`ErrorKind`]: whose fault an error is, for every front end.
 //! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
 //! * `files` (feature `files`): files that appear whole or not at all.
@@ -19,10 +21,13 @@ mod error_kind;
 pub mod files;
 mod markup;
 pub mod memory;
+mod panics;
 mod quantile;
 mod rng;
+pub mod text;
 
 pub use error_kind::ErrorKind;
 pub use markup::escape_markup;
+pub use panics::{catch_panic, is_catching_panic};
 pub use quantile::quantile;
 pub use rng::SplitMix64;

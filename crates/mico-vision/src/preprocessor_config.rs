@@ -10,6 +10,7 @@ mod defaults;
 mod demands;
 mod fields;
 
+use mico_util::text::quoted;
 use serde_json::{Map, Value};
 
 use crate::normalize::{BYTE_SCALE, CLIP_MEAN, CLIP_STD, Normalize, Statistics};
@@ -61,7 +62,7 @@ const FRAME_CHOICE: [&str; 8] = [
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The text is not JSON; the message is the parser's.
-    #[error("preprocessor configuration is not JSON: {0}")]
+    #[error("preprocessor configuration is not JSON: {}", quoted(&.0.to_string()))]
     Syntax(#[from] serde_json::Error),
     /// The text is JSON, but not an object.
     #[error("preprocessor configuration is {found}: accepted is an object")]
@@ -70,7 +71,10 @@ pub enum ConfigError {
         found: String,
     },
     /// A field has a value that is invalid or not supported.
-    #[error("preprocessor configuration: field `{field}` is {found}: accepted is {accepted}")]
+    #[error(
+        "preprocessor configuration: field `{}` is {found}: accepted is {accepted}",
+        quoted(field)
+    )]
     Field {
         /// The name of the field at fault.
         field: String,
@@ -80,7 +84,7 @@ pub enum ConfigError {
         accepted: &'static str,
     },
     /// A field this crate does not know, which may change pixels.
-    #[error("preprocessor configuration: unknown field `{field}` (value {found})")]
+    #[error("preprocessor configuration: unknown field `{}` (value {found})", quoted(field))]
     Unknown {
         /// The name of the unknown field.
         field: String,

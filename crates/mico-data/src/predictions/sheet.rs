@@ -5,11 +5,11 @@ use std::path::Path;
 
 use calamine::{Data, Range, Reader, Xlsx};
 use mico_score::Fields;
+use mico_util::catch_panic;
 use serde_json::{Value, json};
 
 use crate::Error;
 use crate::json;
-use crate::panics::catch_panic;
 
 /// The largest accepted workbook in bytes; real ones have a few megabytes, and unpacking multiplies
 /// the size.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+use mico_util::catch_panic;
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::{ByteArray, DataType};
 use parquet::errors::ParquetError;
@@ -15,7 +16,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use crate::Error;
 use crate::error::excerpt;
 use crate::json;
-use crate::panics::catch_panic;
 
 /// A single value of a column.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,20 +1,26 @@
 //! `tokenizer.json`: texts to ids in two ways that never mix, and ids back to text.
 //!
 //! What a chat template writes may be a special token. What a person writes never is: it goes through
-//! a second tokenizer in which every special token is plain text.
+//! a second tokenizer in which every special token is plain text. The file itself is not trusted: `check`
+//! says what it may hold, `library` catches what may happen nevertheless.
 
+mod check;
+mod library;
 mod qwen2;
 mod stream;
 
 pub use stream::TextStream;
 
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use mico_model::ModelFiles;
+use mico_util::text::quoted;
 use serde_json::Value;
-use tokenizers::Tokenizer as Inner;
 
-use crate::error::{Error, Result, read_text};
+use crate::error::{Error, Result, read_text, read_text_up_to};
+use check::{Checked, Fault, Limits};
+use library::Library;
 
 /// File with the vocabulary.
 pub const TOKENIZER_FILE: &str = "tokenizer.json";
@@ -39,10 +45,13 @@ pub struct SpecialToken {
 #[derive(Debug, Clone)]
 pub struct Tokenizer {
     path: PathBuf,
-    plain: Inner,
+    limits: Limits,
+    plain: Library,
     /// For text that does not begin the prompt, where the file treats the beginning differently.
-    continued: Option<Inner>,
+    continued: Option<Library>,
     specials: Vec<SpecialToken>,
+    /// Where each id stands in `specials`.
+    special_ids: HashMap<u32, usize>,
     config: Value,
     begins_with: Option<u32>,
 }
@@ -57,10 +66,10 @@ impl Tokenizer {
             None => Value::Null,
             Some(text) => serde_json::from_str(&text).map_err(|error| Error::Json {
                 path: files.path(TOKENIZER_CONFIG_FILE),
-                message: error.to_string(),
+                message: quoted(&error.to_string()),
             })?,
         };
-        let text = match read_text(files, TOKENIZER_FILE)? {
+        let text = match read_text_up_to(files, TOKENIZER_FILE, check::MAX_FILE_BYTES)? {
             Some(text) => Some(text),
             None => qwen2::assemble(files, &config)?,
         };
@@ -71,25 +80,38 @@ impl Tokenizer {
         Self::parse(&text, config, path)
     }
 
-    /// From the text of `tokenizer.json` and the value of `tokenizer_config.json` (or null).
+    /// From the text of `tokenizer.json` and the value of `tokenizer_config.json` (or null). The text is
+    /// checked before any of it is used: kinds and fields that no published model of our families has are
+    /// refused by name.
     pub fn parse(text: &str, config: Value, path: PathBuf) -> Result<Self> {
         let fail = |message: String| Error::Tokenizer { path: path.clone(), message };
-        let mut file: Value =
-            serde_json::from_str(text).map_err(|error| fail(format!("not JSON: {error}")))?;
+        let Checked { mut file, limits } =
+            check::check(text).map_err(|fault| refused(fault, &path))?;
         let specials = mark_specials(&mut file, &config);
-        let build = |file: Value| -> Result<Inner> {
-            let mut plain: Inner = serde_json::from_value(file)
-                .map_err(|error| fail(format!("cannot be used: {error}")))?;
-            plain.set_encode_special_tokens(true);
-            plain.with_padding(None);
-            plain.with_truncation(None).map_err(|error| fail(error.to_string()))?;
-            Ok(plain)
+        let special_ids =
+            specials.iter().enumerate().map(|(at, special)| (special.id, at)).collect();
+        let build = |file: Value| -> Result<Library> {
+            Library::build(file).map_err(|error| fail(format!("cannot be used: {error}")))
         };
-        let mut continuing = file.clone();
-        let differs = continuing.get_mut("pre_tokenizer").is_some_and(stop_prepending);
+        let mut pre_tokenizer = file["pre_tokenizer"].clone();
+        let continued = if stop_prepending(&mut pre_tokenizer) {
+            let mut continuing = file.clone();
+            continuing["pre_tokenizer"] = pre_tokenizer;
+            Some(build(continuing)?)
+        } else {
+            None
+        };
         let plain = build(file)?;
-        let continued = differs.then(|| build(continuing)).transpose()?;
-        let mut tokenizer = Self { path, plain, continued, specials, config, begins_with: None };
+        let mut tokenizer = Self {
+            path,
+            limits,
+            plain,
+            continued,
+            specials,
+            special_ids,
+            config,
+            begins_with: None,
+        };
         tokenizer.begins_with = tokenizer.first_token()?;
         Ok(tokenizer)
     }
@@ -105,15 +127,16 @@ impl Tokenizer {
         self.encode_with(self.continued.as_ref().unwrap_or(&self.plain), text)
     }
 
-    fn encode_with(&self, inner: &Inner, text: &str) -> Result<Vec<u32>> {
-        let encoding = inner.encode(text, false).map_err(|error| self.fail(error))?;
-        let ids = encoding.get_ids().to_vec();
+    fn encode_with(&self, library: &Library, text: &str) -> Result<Vec<u32>> {
+        let (bytes, longest) = (text.len() as u64, self.limits.text_bytes);
+        if bytes > longest {
+            return Err(Error::LongText { bytes, longest, path: self.path.clone() });
+        }
+        let ids = library.encode(text, false).map_err(|error| self.fail(error))?;
         // A vocabulary may still reach a special piece by itself; unknown is no such thing.
         let unknown = self.named("unk_token");
-        let reached = |special: &&SpecialToken| {
-            Some(special.text.as_str()) != unknown && ids.contains(&special.id)
-        };
-        match self.specials.iter().find(reached) {
+        let reached = ids.iter().filter_map(|id| self.special(*id));
+        match reached.into_iter().find(|special| Some(special.text.as_str()) != unknown) {
             Some(SpecialToken { text, id, .. }) => {
                 Err(Error::SpecialInText { token: text.clone(), id: *id })
             }
@@ -124,7 +147,8 @@ impl Tokenizer {
     /// Text of ids, special tokens left out.
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         let visible: Vec<u32> = ids.iter().copied().filter(|id| !self.hides(*id)).collect();
-        self.plain.decode(&visible, false).map_err(|error| self.fail(error))
+        self.check_length(&visible)?;
+        self.plain.decode(&visible).map_err(|error| self.fail(error))
     }
 
     /// Every special token of the vocabulary, with its text and id.
@@ -134,12 +158,12 @@ impl Tokenizer {
 
     /// The id of a token of the vocabulary.
     pub fn id(&self, token: &str) -> Option<u32> {
-        self.plain.token_to_id(token)
+        self.plain.id(token)
     }
 
     /// The text of one token of the vocabulary.
     pub fn token(&self, id: u32) -> Option<String> {
-        self.plain.id_to_token(id)
+        self.plain.token(id)
     }
 
     /// The special token a setting such as `eos_token` names.
@@ -167,16 +191,41 @@ impl Tokenizer {
         }
         let framed = self.plain.encode("a", true).map_err(|error| self.fail(error))?;
         let bare = self.plain.encode("a", false).map_err(|error| self.fail(error))?;
-        let first = framed.get_ids().first().copied();
-        Ok(first.filter(|_| framed.get_ids().first() != bare.get_ids().first()))
+        Ok(framed.first().copied().filter(|first| Some(first) != bare.first()))
+    }
+
+    /// Whether ids are few enough to be decoded: tokens may be long, and decoders may lengthen them.
+    fn check_length(&self, ids: &[u32]) -> Result<()> {
+        let most = self.limits.token_bytes;
+        if ids.len() as u64 * self.limits.longest_token <= most {
+            return Ok(());
+        }
+        let bytes: usize =
+            ids.iter().filter_map(|id| self.token(*id)).map(|token| token.len()).sum();
+        if bytes as u64 <= most {
+            return Ok(());
+        }
+        Err(self.fail(format!("{} tokens have {bytes} bytes, accepted: at most {most}", ids.len())))
+    }
+
+    fn special(&self, id: u32) -> Option<&SpecialToken> {
+        self.specials.get(*self.special_ids.get(&id)?)
     }
 
     fn hides(&self, id: u32) -> bool {
-        self.specials.iter().any(|special| special.id == id && special.hidden)
+        self.special(id).is_some_and(|special| special.hidden)
     }
 
     fn fail(&self, error: impl std::fmt::Display) -> Error {
         Error::Tokenizer { path: self.path.clone(), message: error.to_string() }
+    }
+}
+
+fn refused(fault: Fault, path: &Path) -> Error {
+    let path = path.to_path_buf();
+    match fault {
+        Fault::Unsupported(message) => Error::UnsupportedTokenizer { path, message },
+        Fault::Corrupt(message) => Error::Tokenizer { path, message },
     }
 }
 

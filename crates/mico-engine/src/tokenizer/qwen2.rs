@@ -1,7 +1,10 @@
 //! Tokenizers of the Qwen2 kind that come as `vocab.json` and `merges.txt`, without a
 //! `tokenizer.json`: several original checkpoints do.
 
+use std::collections::BTreeMap;
+
 use mico_model::ModelFiles;
+use mico_util::text::quoted;
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result, read_text};
@@ -13,7 +16,7 @@ const ADDED_FILE: &str = "added_tokens.json";
 const CLASS: &str = "Qwen2Tokenizer";
 /// Where Qwen2's tokenizer cuts a text before it merges bytes: contractions, words with one sign
 /// before them, single digits, runs of signs with the newlines after them, white space.
-const PIECES: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+pub(super) const PIECES: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// What `tokenizer.json` would say; nothing if the files are not there or of another kind.
 pub(super) fn assemble(files: ModelFiles<'_>, config: &Value) -> Result<Option<String>> {
@@ -29,28 +32,39 @@ pub(super) fn assemble(files: ModelFiles<'_>, config: &Value) -> Result<Option<S
     let vocabulary = object(files, VOCABULARY_FILE, &vocabulary)?;
     let merges: Vec<&str> =
         merges.lines().filter(|line| !line.is_empty() && !line.starts_with("#version")).collect();
-    let mut added = Map::new();
+    let mut added: BTreeMap<u64, Value> = BTreeMap::new();
     if let Some(text) = read_text(files, ADDED_FILE)? {
         for (content, id) in object(files, ADDED_FILE, &text)? {
-            added.insert(id.to_string(), token(&id, &content, true));
+            let number = id.as_u64().ok_or_else(|| Error::Json {
+                path: files.path(ADDED_FILE),
+                message: format!(
+                    "`{}` is {}, expected a token id",
+                    quoted(&content),
+                    quoted(&id.to_string())
+                ),
+            })?;
+            added.insert(number, token(number, &content, true));
         }
     }
     let listed = config.get("added_tokens_decoder").and_then(Value::as_object);
     for (id, entry) in listed.into_iter().flatten() {
         let content = entry.get("content").and_then(Value::as_str).unwrap_or_default();
         let special = entry.get("special").and_then(Value::as_bool).unwrap_or(true);
-        let number = id.parse::<u64>().map(Value::from).map_err(|_| Error::Json {
+        let number = id.parse().map_err(|_| Error::Json {
             path: files.path(super::TOKENIZER_CONFIG_FILE),
-            message: format!("`added_tokens_decoder` has the key `{id}`, expected a token id"),
+            message: format!(
+                "`added_tokens_decoder` has the key `{}`, expected a token id",
+                quoted(id)
+            ),
         })?;
-        added.insert(id.clone(), token(&number, content, special));
+        added.insert(number, token(number, content, special));
     }
     let bytes = json!({
         "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false,
     });
     let file = json!({
         "version": "1.0",
-        "added_tokens": added.into_iter().map(|(_, token)| token).collect::<Vec<_>>(),
+        "added_tokens": added.into_values().collect::<Vec<_>>(),
         "normalizer": { "type": "NFC" },
         "pre_tokenizer": { "type": "Sequence", "pretokenizers": [
             { "type": "Split", "pattern": { "Regex": PIECES }, "behavior": "Isolated", "invert": false },
@@ -68,11 +82,13 @@ pub(super) fn assemble(files: ModelFiles<'_>, config: &Value) -> Result<Option<S
 }
 
 fn object(files: ModelFiles<'_>, name: &str, text: &str) -> Result<Map<String, Value>> {
-    serde_json::from_str(text)
-        .map_err(|error| Error::Json { path: files.path(name), message: error.to_string() })
+    serde_json::from_str(text).map_err(|error| Error::Json {
+        path: files.path(name),
+        message: quoted(&error.to_string()),
+    })
 }
 
-fn token(id: &Value, content: &str, special: bool) -> Value {
+fn token(id: u64, content: &str, special: bool) -> Value {
     json!({
         "id": id, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
         "normalized": false, "special": special,

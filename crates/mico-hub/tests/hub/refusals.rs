@@ -110,6 +110,21 @@ fn a_silent_server_does_not_hang_us() {
     let error = error.unwrap_err();
     assert!(matches!(error, HubError::Network { .. }), "{error:?}");
     assert!(error.to_string().contains("timeout"), "{error}");
+    assert!(error.to_string().starts_with("cannot fetch org/name"), "{error}");
+}
+
+#[test]
+fn a_sign_of_life_is_any_answer_of_the_endpoint() {
+    let server = Server::start(|_| Reply::status(503));
+    let cache = TempDir::new().unwrap();
+    let options = options(&server, cache.path()).with_token("hf_secret").unwrap();
+    assert!(mico_hub::probe(&options).is_ok());
+    let asked = server.take_log();
+    assert_eq!((asked.len(), asked[0].method.as_str()), (1, "HEAD"));
+    drop(server);
+    let error = mico_hub::probe(&options).unwrap_err();
+    assert!(matches!(error, HubError::Unreachable { .. }), "{error:?}");
+    assert!(error.to_string().contains("cannot be reached: "), "{error}");
 }
 
 #[test]

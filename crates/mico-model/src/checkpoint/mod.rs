@@ -15,6 +15,8 @@ use candle_core::Tensor;
 use mico_tensors::ShardIndex;
 pub use mico_tensors::{INDEX_FILE, SINGLE_FILE};
 
+use mico_util::text::quoted;
+
 use crate::error::{Error, Result};
 use crate::files::ModelFiles;
 use shard::Shard;
@@ -73,7 +75,11 @@ impl Checkpoint {
                 shards.len() - 1
             };
             if shards[at].info(name).is_none() {
-                return Err(bad(format!("tensor `{name}` is not in the listed file `{file}`")));
+                return Err(bad(format!(
+                    "tensor `{}` is not in the listed file `{}`",
+                    quoted(name),
+                    quoted(file)
+                )));
             }
             by_name.insert(name.to_owned(), at);
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use mico_tensors::{Dtype, Header};
+use mico_util::text::quoted;
 
 use crate::error::{Error, Result};
 
@@ -56,10 +57,17 @@ impl Shard {
         Some((info.shape(), info.bytes() as usize))
     }
 
-    /// Reads one tensor in the number format it is stored in.
+    fn check_finite(&self, name: &str, bytes: &[u8], dtype: DType) -> Result<()> {
+        if all_finite(bytes, dtype) {
+            return Ok(());
+        }
+        Err(Error::NotFinite { name: name.to_owned(), path: self.path.clone() })
+    }
+
+    /// Reads one tensor in the number format it is stored in; one that holds NaN or infinity is refused.
     pub(super) fn load(&self, name: &str) -> Result<Tensor> {
         let Some(info) = self.header.get(name) else {
-            let message = format!("no tensor `{name}`");
+            let message = format!("no tensor `{}`", quoted(name));
             return Err(Error::Shard { path: self.path.clone(), message });
         };
         let dtype = match info.dtype() {
@@ -71,11 +79,32 @@ impl Shard {
         };
         if let Some(memory) = self.memory {
             let bytes = self.header.slice(memory, name).map_err(bad(&self.path))?;
+            self.check_finite(name, bytes, dtype)?;
             return Ok(Tensor::from_raw_buffer(bytes, dtype, info.shape(), &Device::Cpu)?);
         }
         let mut file = File::open(&self.path).map_err(Error::io(&self.path))?;
         let bytes = self.header.bytes(&mut file, name).map_err(bad(&self.path))?;
+        self.check_finite(name, &bytes, dtype)?;
         Ok(Tensor::from_raw_buffer(&bytes, dtype, info.shape(), &Device::Cpu)?)
+    }
+}
+
+/// Whether no number of a little-endian buffer is NaN or infinite, whose exponents have all bits set. Blocks
+/// without an early end are what compilers turn into vector code, so that this costs little beside reading.
+fn all_finite(bytes: &[u8], dtype: DType) -> bool {
+    const BLOCK: usize = 1 << 14;
+    fn any<const N: usize>(bytes: &[u8], is_bad: impl Fn([u8; N]) -> bool) -> bool {
+        bytes.chunks(BLOCK).any(|block| {
+            let numbers = block.as_chunks::<N>().0;
+            numbers.iter().fold(false, |bad, number| bad | is_bad(*number))
+        })
+    }
+    let half = |mask: u16| any(bytes, move |number| u16::from_le_bytes(number) & mask == mask);
+    !match dtype {
+        DType::F16 => half(0x7c00),
+        DType::BF16 => half(0x7f80),
+        DType::F32 => any(bytes, |number| u32::from_le_bytes(number) & 0x7f80_0000 == 0x7f80_0000),
+        _ => any(bytes, |number| !f64::from_le_bytes(number).is_finite()),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Configuration fields that every family's file states in the same way.
 
+use mico_util::text::quoted;
+
 use super::StoredDtype;
 use super::fields::Fields;
 use crate::error::{Error, Result};
@@ -32,6 +34,7 @@ pub fn dtype(root: &Fields, text: Option<&Fields>) -> Result<Option<StoredDtype>
                 "float16" => Ok(Some(StoredDtype::F16)),
                 "bfloat16" => Ok(Some(StoredDtype::Bf16)),
                 other => {
+                    let other = quoted(other);
                     let message = format!("is `{other}`, accepted: float32, float16, bfloat16");
                     Err::<_, Error>(fields.error(key, message))
                 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use mico_util::text::quoted;
 use serde_json::{Map, Value};
 
 use super::parts::Activation;
@@ -45,7 +46,7 @@ impl Fields {
                 Ok(Self { file: path.display().to_string(), prefix: String::new(), map })
             }
             Ok(_) => Err(json("the root is not an object".into())),
-            Err(error) => Err(json(error.to_string())),
+            Err(error) => Err(json(quoted(&error.to_string()))),
         }
     }
 
@@ -70,6 +71,28 @@ impl Fields {
         Error::Unsupported { file, field, message: message.into() }
     }
 
+    /// An error of a check that knows the settings by their usual places, with the names of this file:
+    /// older files have the decoder's settings at the root and `rope_scaling` for `rope_parameters`.
+    pub(super) fn renamed(&self, error: Error) -> Error {
+        let Error::Config { file, field, message } = error else { return error };
+        let key = field.strip_prefix("text_config.").unwrap_or(&field);
+        let key = match key.strip_prefix("rope_parameters.") {
+            Some(inner) if self.has(inner) => inner.to_owned(),
+            Some(inner) => format!("{}.{inner}", self.rope_key()),
+            None => key.to_owned(),
+        };
+        Error::Config { file, field: self.path(&key), message }
+    }
+
+    /// What this file calls the settings of the rotary embedding.
+    pub(crate) fn rope_key(&self) -> &'static str {
+        if self.has("rope_scaling") && !self.has("rope_parameters") {
+            "rope_scaling"
+        } else {
+            "rope_parameters"
+        }
+    }
+
     /// The dotted path of a setting, such as `text_config.hidden_size`.
     fn path(&self, key: &str) -> String {
         if self.prefix.is_empty() { key.to_owned() } else { format!("{}.{key}", self.prefix) }
@@ -80,7 +103,7 @@ impl Fields {
     }
 
     fn wrong(&self, key: &str, value: &Value, accepted: &str) -> Error {
-        self.error(key, format!("is {value}, expected {accepted}"))
+        self.error(key, format!("is {}, expected {accepted}", quoted(&value.to_string())))
     }
 
     /// A nested object; `None` if absent.
@@ -101,7 +124,7 @@ impl Fields {
     pub fn only(&self, key: &str, accepted: &str) -> Result<()> {
         match self.text(key)? {
             Some(found) if found != accepted => {
-                Err(self.error(key, format!("is `{found}`, accepted: {accepted}")))
+                Err(self.error(key, format!("is `{}`, accepted: {accepted}", quoted(found))))
             }
             _ => Ok(()),
         }
@@ -173,8 +196,8 @@ impl Fields {
             Some(Value::Array(_)) => match self.counts(key)?.as_deref() {
                 Some([height, width]) if height == width => Ok(Some(*height)),
                 other => {
-                    let message =
-                        format!("is {:?}, expected two equal numbers", other.unwrap_or(&[]));
+                    let found = quoted(&format!("{:?}", other.unwrap_or(&[])));
+                    let message = format!("is {found}, expected two equal numbers");
                     Err(self.error(key, message))
                 }
             },

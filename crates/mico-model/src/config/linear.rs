@@ -1,5 +1,7 @@
 //! Configuration of the linear-attention blocks (Gated DeltaNet), and which blocks those are.
 
+use mico_util::text::quoted;
+
 use super::fields::Fields;
 use super::parts::{Check, MAX_BLOCKS, MAX_WIDTH};
 use crate::error::Result;
@@ -126,6 +128,7 @@ fn mixer(text: &Fields, name: &str) -> Result<MixerKind> {
         "full_attention" => Ok(MixerKind::FullAttention),
         "linear_attention" => Ok(MixerKind::LinearAttention),
         other => {
+            let other = quoted(other);
             let message = format!("has `{other}`, accepted: full_attention, linear_attention");
             Err(text.error("layer_types", message))
         }

@@ -30,6 +30,8 @@ pub use vision::{VisionConfig, VisionSettings};
 pub(crate) use vit::read_vit;
 pub use vit::{CLIP_L_336, INTERN_VIT_300M, SIGLIP_SO400M_384, VitConfig, VitKind};
 
+use mico_util::text::quoted;
+
 use crate::architectures::{Architecture, Family};
 use crate::error::Result;
 use crate::files::ModelFiles;
@@ -84,6 +86,7 @@ impl ModelConfig {
                 Fields::parse(&files.path(CONFIG_FILE), model.get(CONFIG_FILE).unwrap_or_default())?
             }
         };
+        refuse_packed(&root)?;
         let mut config = (owner(&root, architectures)?.read)(files.folder(), &root)?;
         if let Some(text) = files.read(GENERATION_FILE, fields::MAX_CONFIG_BYTES)?
             && let Some(ids) =
@@ -102,6 +105,25 @@ impl ModelConfig {
     }
 }
 
+/// Refuses weights that another program has quantised: they are packed in ways of its own, and reading them as
+/// plain numbers would give a model of noise.
+fn refuse_packed(root: &Fields) -> Result<()> {
+    const KEY: &str = "quantization_config";
+    let nested = root.object("text_config").ok().flatten();
+    let Some(holder) =
+        [Some(root), nested.as_ref()].into_iter().flatten().find(|part| part.has(KEY))
+    else {
+        return Ok(());
+    };
+    let settings = holder.part(KEY)?;
+    let method = settings.text("quant_method")?.map_or("unnamed".into(), quoted);
+    let message = format!(
+        "says that the weights are quantised (method {method}), accepted: none; plain weights can be quantised \
+         while they are loaded"
+    );
+    Err(holder.unsupported(KEY, message))
+}
+
 /// The architecture that the file's `model_type` names.
 fn owner(root: &Fields, architectures: &[&'static Architecture]) -> Result<&'static Architecture> {
     let model_type =
@@ -116,6 +138,6 @@ fn owner(root: &Fields, architectures: &[&'static Architecture]) -> Result<&'sta
             known.push(name);
         }
     }
-    let message = format!("is `{model_type}`, accepted: {}", known.join(", "));
+    let message = format!("is `{}`, accepted: {}", quoted(model_type), known.join(", "));
     Err(root.unsupported("model_type", message))
 }

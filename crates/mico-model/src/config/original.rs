@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use mico_util::text::quoted;
+
 use super::CONFIG_FILE;
 use super::fields::Fields;
 use super::vit::{VitConfig, VitKind, by_name, read_vit};
@@ -42,7 +44,8 @@ fn named_tower(
     }
     let config = by_name(name, kind).ok_or_else(|| {
         let message = format!(
-            "is `{name}`, which is neither a folder beside the model nor a tower known by name"
+            "is `{}`, which is neither a folder beside the model nor a tower known by name",
+            quoted(name)
         );
         root.error("mm_vision_tower", message)
     })?;

@@ -117,7 +117,7 @@ impl DecoderConfig {
         check.range("vocab_size", self.vocab_size, MAX_VOCAB)?;
         check.range("max_position_embeddings", self.max_positions, MAX_POSITIONS)?;
         check.divides("num_key_value_heads", self.kv_heads, "num_attention_heads", self.heads)?;
-        check.divides("2", 2, "head_dim", self.head_dim)?;
+        check.even("head_dim", self.head_dim)?;
         let rotary = self.rotary_dim();
         if !(2..=self.head_dim).contains(&rotary) || !rotary.is_multiple_of(2) {
             let (partial, dim) = (self.rope.partial, self.head_dim);
@@ -181,6 +181,17 @@ impl Check<'_> {
         if value.is_multiple_of(divisor) {
             return Ok(());
         }
-        Err(self.error(field, format!("is {value}, not a multiple of {small} = {divisor}")))
+        Err(self.error(
+            field,
+            format!("is {value}, expected a multiple of {small}, which is {divisor}"),
+        ))
+    }
+
+    /// Refuses an odd value.
+    pub fn even(&self, field: &str, value: usize) -> Result<()> {
+        if value.is_multiple_of(2) {
+            return Ok(());
+        }
+        Err(self.error(field, format!("is {value}, expected an even number")))
     }
 }

@@ -1,5 +1,7 @@
 //! Configuration of the rotary position embedding (`RoPE`).
 
+use mico_util::text::quoted;
+
 use super::fields::Fields;
 use crate::error::Result;
 
@@ -71,16 +73,9 @@ pub(super) fn rope(text: &Fields, usual: RopeConfig, interleaved: bool) -> Resul
     let theta = text.positive("rope_theta")?.unwrap_or(usual.theta);
     let partial = text.positive("partial_rotary_factor")?.unwrap_or(usual.partial);
     let mut rope = RopeConfig { theta, partial, ..usual };
-    let inner = match text.object("rope_parameters")? {
-        Some(inner) => Some(inner),
-        None => text.object("rope_scaling")?,
-    };
-    let Some(inner) = inner else { return Ok(rope) };
-    let kind = match inner.text("rope_type")? {
-        Some(kind) => Some(kind),
-        None => inner.text("type")?,
-    };
-    match kind.unwrap_or("default") {
+    let Some(inner) = text.object(text.rope_key())? else { return Ok(rope) };
+    let kind_key = if inner.has("rope_type") { "rope_type" } else { "type" };
+    match inner.text(kind_key)?.unwrap_or("default") {
         // Dynamic scaling begins beyond the trained length, and such positions are refused.
         "default" | "mrope" | "dynamic" => {}
         "linear" => {
@@ -89,8 +84,9 @@ pub(super) fn rope(text: &Fields, usual: RopeConfig, interleaved: bool) -> Resul
                 .ok_or_else(|| inner.error("factor", "is missing, linear scaling needs it"))?;
         }
         other => {
+            let other = quoted(other);
             let message = format!("is `{other}`, accepted: default, mrope, dynamic, linear");
-            return Err(inner.error("rope_type", message));
+            return Err(inner.error(kind_key, message));
         }
     }
     rope.theta = inner.positive("rope_theta")?.unwrap_or(rope.theta);

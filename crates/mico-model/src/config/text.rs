@@ -1,5 +1,7 @@
 //! The decoder's configuration from `text_config` (or from the root of a flat file).
 
+use mico_util::text::quoted;
+
 use super::fields::Fields;
 use super::linear::linear_attention;
 use super::parts::{Activation, AttentionBias, DecoderConfig};
@@ -123,7 +125,7 @@ pub const LLAVA_KINDS: DecoderKinds = &[
 fn kind(text: &Fields, kinds: DecoderKinds) -> Result<Kind> {
     let name = match text.text("model_type")? {
         Some(name) if !kinds.contains(&name) => {
-            let message = format!("is `{name}`, accepted: {}", kinds.join(", "));
+            let message = format!("is `{}`, accepted: {}", quoted(name), kinds.join(", "));
             return Err(text.unsupported("model_type", message));
         }
         Some(name) => name,
@@ -150,7 +152,7 @@ pub fn read_decoder(
         && activation != Activation::Silu
     {
         let name = text.text("hidden_act")?.unwrap_or_default();
-        return Err(text.error("hidden_act", format!("is `{name}`, accepted: silu")));
+        return Err(text.error("hidden_act", format!("is `{}`, accepted: silu", quoted(name))));
     }
     if text.flag("mlp_bias")? == Some(true) {
         return Err(text.error("mlp_bias", "is true, accepted: false"));
@@ -197,6 +199,6 @@ pub fn read_decoder(
         zero_centered_norms: kind.hybrid,
         linear_attention: linear,
     };
-    config.validate(text.file())?;
+    config.validate(text.file()).map_err(|error| text.renamed(error))?;
     Ok(config)
 }

@@ -1,5 +1,7 @@
 //! Configuration of the vision towers with a fixed input size: CLIP, SigLIP and `InternViT`.
 
+use mico_util::text::quoted;
+
 use super::fields::Fields;
 use super::parts::{Activation, Check, MAX_BLOCKS, MAX_IMAGE_SIDE, MAX_WIDTH};
 use crate::error::Result;
@@ -174,7 +176,7 @@ pub fn read_vit(fields: &Fields, kind: VitKind) -> Result<VitConfig> {
     if let Some(found) = fields.text("model_type")?
         && !names.contains(&found)
     {
-        let message = format!("is `{found}`, accepted: {}", names[0]);
+        let message = format!("is `{}`, accepted: {}", quoted(found), names[0]);
         return Err(fields.unsupported("model_type", message));
     }
     let channels = fields.usize("num_channels")?.unwrap_or(3);

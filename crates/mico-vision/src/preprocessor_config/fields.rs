@@ -1,12 +1,11 @@
 //! Parsing of single configuration values, with errors that name their field.
 
+use mico_util::text::quoted;
 use serde_json::{Map, Value};
 
 use super::{ConfigError, PixelArea, Resize};
 use crate::pixels::Size;
 
-/// Characters of a value shown in an error message.
-const SHOWN_CHARACTERS: usize = 60;
 /// The largest side or pinpoint a file may state, in pixels.
 const MAX_NAMED_SIDE: u64 = 1 << 16;
 /// The largest number of resolutions a file may list.
@@ -16,13 +15,9 @@ const MAX_PINPOINTS: usize = 4096;
 const SIZE_FORMS: &str =
     "a side from 1 to 65536, {\"shortest_edge\"} or {\"height\", \"width\"} of such sides";
 
-/// A value as one line of at most [`SHOWN_CHARACTERS`], for error messages.
+/// A value as error messages quote it.
 pub(super) fn show(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARACTERS) {
-        Some((end, _)) => format!("{}...", &text[..end]),
-        None => text,
-    }
+    quoted(&value.to_string())
 }
 
 pub(super) fn wrong(field: &str, value: &Value, accepted: &'static str) -> ConfigError {

@@ -66,6 +66,23 @@ pub struct LlavaVision {
     pub tower_folder: Option<PathBuf>,
 }
 
+impl LlavaVision {
+    /// The number of tower blocks, or an error that names `file`.
+    fn blocks_of(&self, file: &str) -> Result<usize> {
+        let blocks = i64::try_from(self.tower.blocks).unwrap_or(i64::MAX);
+        let layer = self.feature_layer;
+        let index = if layer < 0 { blocks + 1 + layer } else { layer };
+        match usize::try_from(index) {
+            Ok(index) if index <= self.tower.blocks => Ok(index),
+            _ => Err(Error::Config {
+                file: file.to_owned(),
+                field: "vision_feature_layer".into(),
+                message: format!("is {layer}, the tower has {blocks} blocks"),
+            }),
+        }
+    }
+}
+
 impl VisionSettings for LlavaVision {
     fn feature_width(&self) -> usize {
         self.tower.hidden_size
@@ -86,17 +103,7 @@ impl VisionSettings for LlavaVision {
     /// Tower blocks that have to run for the selected features: 0 when the features are the
     /// embeddings themselves.
     fn blocks(&self) -> Result<usize> {
-        let blocks = i64::try_from(self.tower.blocks).unwrap_or(i64::MAX);
-        let layer = self.feature_layer;
-        let index = if layer < 0 { blocks + 1 + layer } else { layer };
-        match usize::try_from(index) {
-            Ok(index) if index <= self.tower.blocks => Ok(index),
-            _ => Err(Error::Config {
-                file: CONFIG_FILE.into(),
-                field: "vision_feature_layer".into(),
-                message: format!("is {layer}, the tower has {blocks} blocks"),
-            }),
-        }
+        self.blocks_of(CONFIG_FILE)
     }
 
     fn tower_folder(&self) -> Option<&Path> {
@@ -105,7 +112,7 @@ impl VisionSettings for LlavaVision {
 
     fn validate(&self, file: &str) -> Result<()> {
         self.tower.validate(file)?;
-        self.blocks().map(|_| ())
+        self.blocks_of(file).map(|_| ())
     }
 
     fn flops(&self, grids: &[Grid], width: usize) -> Result<VisionFlops> {

@@ -3,6 +3,8 @@
 //! Files written by older libraries have the decoder's settings at the root, newer ones under
 //! `text_config`; the vision side is always nested.
 
+use mico_util::text::quoted;
+
 use crate::architectures::{Architecture, Family};
 use crate::config::{
     Activation, DecoderKinds, Fields, ModelConfig, QwenTowerKind, QwenVision, VisionConfig, bos,
@@ -29,7 +31,7 @@ pub(super) fn read(
     let decoder = read_decoder(text, root.flag("tie_word_embeddings")?, defaults.decoders)?;
     if !decoder.rope.axes.is_spatial() {
         let message = "is missing, three numbers are expected";
-        return Err(text.error("rope_parameters.mrope_section", message));
+        return Err(text.error(&format!("{}.mrope_section", text.rope_key()), message));
     }
     let vision = tower(&root.part("vision_config")?, (defaults.vision)(), decoder.hidden_size)?;
     let width = decoder.hidden_size;
@@ -90,7 +92,7 @@ fn tower(fields: &Fields, usual: QwenVision, width: usize) -> Result<QwenVision>
     let activation = fields.activation("hidden_act")?.unwrap_or(usual.activation);
     if matches!(kind, QwenTowerKind::Windowed { .. }) && activation != Activation::Silu {
         let found = fields.text("hidden_act")?.unwrap_or_default();
-        return Err(fields.error("hidden_act", format!("is `{found}`, accepted: silu")));
+        return Err(fields.error("hidden_act", format!("is `{}`, accepted: silu", quoted(found))));
     }
     Ok(QwenVision {
         kind,
@@ -115,7 +117,8 @@ fn theta(fields: &Fields) -> Result<Option<f64>> {
     match inner.text("rope_type")? {
         None | Some("default" | "axial") => inner.positive("rope_theta"),
         Some(other) => {
-            Err(inner.error("rope_type", format!("is `{other}`, accepted: axial, default")))
+            Err(inner
+                .error("rope_type", format!("is `{}`, accepted: axial, default", quoted(other))))
         }
     }
 }
