@@ -4,6 +4,7 @@
 //! * [`quantile`]: quantiles with linear interpolation.
 //! * [`memory`]: what the operating system says about memory and processor.
 //! * [`escape_markup`]: text inside HTML and XML documents.
+//! * [`input`]: files that somebody else named, read without waiting and up to a limit.
 //! * [`ErrorKind`]: whose fault an error is, for every front end.
 //! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
 //! * `files` (feature `files`): files that appear whole or not at all.
@@ -17,6 +18,7 @@ pub mod digest;
 mod error_kind;
 #[cfg(feature = "files")]
 pub mod files;
+pub mod input;
 mod markup;
 pub mod memory;
 mod quantile;
