@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::endpoint::Endpoint;
 use crate::error::HubError;
+use crate::model_ref::HubId;
 
 /// The base URL of the public Hugging Face hub.
 pub const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
@@ -88,6 +89,11 @@ impl HubOptions {
             proxy: None,
             certificates: None,
         }
+    }
+
+    /// The folder of the cache that holds a repository: its snapshots and the files that they link to.
+    pub fn repository(&self, id: &HubId) -> PathBuf {
+        self.cache.join(id.folder())
     }
 
     /// Reads the process environment: the variables of [`HubOptions::from_vars`] and the usual
