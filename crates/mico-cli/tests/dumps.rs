@@ -88,7 +88,7 @@ fn methods_see_what_they_compare_and_with_whom() {
         let traced = Traced::new(Some("llava/next-llama"), &wide, method, &["--budget", "10"]);
         agree(&traced.select(method, "stage1", &[]), &traced.kept("stage1"));
     }
-    let traced = Traced::new(None, "examples/shapes.png", "fastv", &["--budget", "64"]);
+    let traced = Traced::new(None, "examples/shapes.png", "fastv", &["--budget", "200"]);
     agree(&traced.select("fastv", "stage2", &["--stage", "2"]), &traced.kept("stage2"));
 }
 
