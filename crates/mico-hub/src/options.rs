@@ -1,10 +1,11 @@
 //! Settings for accessing the hub: endpoint, cache folder, token, timeouts and proxy.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use mico_util::input::open_regular;
 
 use crate::endpoint::Endpoint;
 use crate::error::HubError;
@@ -205,7 +206,7 @@ fn expand(value: &str, user_home: Option<&Path>) -> PathBuf {
 
 /// Reads a token file; a missing file means no token, an unreadable one is an error.
 fn read_token(path: &Path) -> Result<Option<Token>, HubError> {
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(HubError::io(path)(error)),
