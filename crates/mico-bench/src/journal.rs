@@ -8,10 +8,11 @@
 //! nothing without the machine and configuration that stand at the head of the file.
 
 use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use mico_eval::{Condition, FileError};
+use mico_eval::{Condition, FileError, is_cut};
+use mico_util::input::{BoundedLines, open_regular, require_length};
 use serde::{Deserialize, Serialize};
 
 use crate::configuration::{About, Configuration};
@@ -20,6 +21,13 @@ use crate::sample::{Facts, Sample};
 
 /// The ending of a journal's name.
 const ENDING: &str = "jsonl";
+
+/// The longest line: a run is a page of numbers.
+const LINE_LIMIT: u64 = 4 << 20;
+/// The most bytes of a journal, more than a year of runs.
+const FILE_LIMIT: u64 = 256 << 20;
+/// How lines begin; of a line that was cut, this much may be left.
+const BEGINNINGS: [&[u8]; 3] = [b"{\"bench\":", b"{\"run\":", b"{\"refused\":"];
 
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -78,37 +86,65 @@ impl Journal {
     /// Opens the journal beside `out`. Runs that are already there count if `resume` says so and are
     /// refused otherwise.
     pub fn open(out: &Path, resume: bool) -> Result<Self> {
-        let path = path(out);
+        let path = Self::path_of(out);
         let io = FileError::io(&path);
-        let text = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        let mut journal = Self::default();
+        let whole = match open_regular(&path) {
+            Ok(file) => journal.read(&path, &file, resume)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(error) => return Err(io(error).into()),
         };
-        if !resume && !text.is_empty() {
-            return Err(FileError::Occupied { path }.into());
-        }
-        // What follows the last line break is what an interruption left of a line.
-        let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-        let mut journal = Self::default();
-        let lines = text[..whole].split(|&byte| byte == b'\n').enumerate();
-        for (index, line) in lines.filter(|(_, line)| !line.is_empty()) {
-            let broken = |reason: &str| FileError::no_record(&path, index + 1, reason);
-            let line = serde_json::from_slice(line).map_err(|error| broken(&error.to_string()))?;
-            let first = journal.header.is_none();
-            match line {
-                Line::Bench(_) if !first => return Err(broken("a second beginning").into()),
-                Line::Run(_) | Line::Refused(_) if first => {
-                    return Err(broken("no beginning").into());
-                }
-                line => journal.take(line),
-            }
-        }
         journal.session = journal.records.iter().map(|run| run.session + 1).max().unwrap_or(0);
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(&io)?;
-        file.set_len(whole as u64).map_err(&io)?;
+        file.set_len(whole).map_err(&io)?;
         journal.file = Some((path, file));
         Ok(journal)
+    }
+
+    /// The journal's place: `bench.json` has `bench.jsonl`, other names are lengthened.
+    pub fn path_of(out: &Path) -> PathBuf {
+        if out.extension().is_some_and(|ending| ending == "json") {
+            return out.with_extension(ENDING);
+        }
+        let mut name = out.as_os_str().to_owned();
+        name.push(".");
+        name.push(ENDING);
+        name.into()
+    }
+
+    /// Takes in every whole line; the length up to the last of them.
+    fn read(&mut self, path: &Path, file: &File, resume: bool) -> Result<u64> {
+        let io = FileError::io(path);
+        let length = file.metadata().map_err(&io)?.len();
+        if !resume && length > 0 {
+            return Err(FileError::Occupied { path: path.to_path_buf() }.into());
+        }
+        require_length(length, FILE_LIMIT).map_err(&io)?;
+        let mut lines = BoundedLines::new(BufReader::new(file), LINE_LIMIT);
+        let (mut whole, mut line) = (0, Vec::new());
+        loop {
+            let more = lines.read(&mut line);
+            let broken =
+                |reason: &str| Error::from(FileError::no_record(path, lines.number(), reason));
+            if !more.map_err(|error| broken(&error.to_string()))? {
+                return Ok(whole);
+            }
+            if line.last() != Some(&b'\n') {
+                // What follows the last line break is what an interruption left of a line.
+                let cut = BEGINNINGS.iter().any(|start| is_cut(&line, start));
+                return if cut { Ok(whole) } else { Err(broken("no line of a journal")) };
+            }
+            whole += line.len() as u64;
+            if line == b"\n" {
+                continue;
+            }
+            let read = serde_json::from_slice(&line).map_err(|error| broken(&error.to_string()))?;
+            match (read, self.header.is_none()) {
+                (Line::Bench(_), false) => return Err(broken("a second beginning")),
+                (Line::Run(_) | Line::Refused(_), true) => return Err(broken("no beginning")),
+                (read, _) => self.take(read),
+            }
+        }
     }
 
     /// Refuses to go on with what was measured differently.
@@ -204,25 +240,14 @@ impl Journal {
     }
 }
 
-/// The journal's place: `bench.json` has `bench.jsonl`, other names are lengthened.
-fn path(out: &Path) -> PathBuf {
-    if out.extension().is_some_and(|ending| ending == "json") {
-        return out.with_extension(ENDING);
-    }
-    let mut name = out.as_os_str().to_owned();
-    name.push(".");
-    name.push(ENDING);
-    name.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn beside_the_document() {
-        assert_eq!(path(Path::new("a/b.json")), Path::new("a/b.jsonl"));
-        assert_eq!(path(Path::new("a/b")), Path::new("a/b.jsonl"));
-        assert_eq!(path(Path::new("a/b.jsonl")), Path::new("a/b.jsonl.jsonl"));
+        assert_eq!(Journal::path_of(Path::new("a/b.json")), Path::new("a/b.jsonl"));
+        assert_eq!(Journal::path_of(Path::new("a/b")), Path::new("a/b.jsonl"));
+        assert_eq!(Journal::path_of(Path::new("a/b.jsonl")), Path::new("a/b.jsonl.jsonl"));
     }
 }

@@ -4,10 +4,14 @@ use std::path::Path;
 
 use mico_engine::Setting;
 use mico_eval::{Condition, FileError};
+use mico_util::input::read_regular;
 use serde::Deserialize;
 
 use crate::error::{Error, Result};
 use crate::report::Row;
+
+/// The most bytes of a summary; hundreds of conditions take one.
+const FILE_LIMIT: u64 = 64 << 20;
 
 /// Rel of the conditions of an evaluation.
 #[derive(Debug, Deserialize)]
@@ -30,7 +34,7 @@ struct Estimate {
 impl Quality {
     /// Reads the `summary.json` of an evaluation. It is an error if no row of it has a Rel.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).map_err(FileError::io(path))?;
+        let bytes = read_regular(path, FILE_LIMIT).map_err(FileError::io(path))?;
         let wrong = |message| Error::Quality { path: path.to_path_buf(), message };
         let quality: Self = serde_json::from_slice(&bytes)
             .map_err(|error| wrong(format!("no summary of mico eval ({error})")))?;

@@ -14,10 +14,16 @@ use serde::Serialize;
 
 use crate::choices::single;
 use crate::failure::Failure;
+use crate::files::{OutputFolder, Outputs};
 use crate::model_args::ModelArgs;
+use crate::output;
 use crate::progress::Bar;
 use crate::task_args::TaskArgs;
-use crate::{files, output};
+
+/// The files of --out.
+const JSON: &str = "calibration.json";
+const MARKDOWN: &str = "calibration.md";
+const SVG: &str = "calibration.svg";
 
 /// Items drawn from a benchmark, as in the paper.
 const SAMPLE: usize = 100;
@@ -66,12 +72,13 @@ impl CalibrateArgs {
 
 /// Runs `mico calibrate`: sweeps the refinement block, then prints and writes the result.
 pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
-    if let Some(folder) = &args.out {
-        let made = std::fs::create_dir_all(folder);
-        made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
-        // What cannot be written is told before the sweep, not after it.
-        files::probe("--out", folder)?;
-    }
+    // What cannot be written is told before the sweep, not after it.
+    let mut outputs = Outputs::new();
+    args.model.protect(&mut outputs)?;
+    args.tasks.protect(&mut outputs)?;
+    let out = args.out.as_ref();
+    let out =
+        out.map(|folder| outputs.folder("--out", folder, &[JSON, MARKDOWN, SVG])).transpose()?;
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
     let (base, video) = (args.model.base()?, args.tasks.video()?);
     // The built-in suite has a split for this that no benchmark asks about.
@@ -80,8 +87,9 @@ pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     tasks.limit = tasks.limit.filter(|_| !tasks.has_tracks());
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
+    ModelArgs::protect_tower(&engine, &mut outputs)?;
     let found = engine.install(|| sweep(args, &engine, &tasks, &base, video))?;
-    write_results(args, &engine, &found, fingerprint(located.files())?)
+    write_results(args, out.as_ref(), &engine, &found, fingerprint(located.files())?)
 }
 
 fn sweep(
@@ -116,6 +124,7 @@ fn sweep(
 /// Writes the result files, if there is a folder for them, and prints the table.
 fn write_results(
     args: &CalibrateArgs,
+    out: Option<&OutputFolder>,
     engine: &Engine,
     found: &Calibration,
     fingerprint: String,
@@ -131,11 +140,10 @@ fn write_results(
         pool: args.pool,
         calibration: found,
     };
-    if let Some(folder) = &args.out {
-        let json = serde_json::to_vec_pretty(&document).map_err(Failure::failed)?;
-        files::write("--out", &folder.join("calibration.json"), &json)?;
-        files::write("--out", &folder.join("calibration.md"), markdown.as_bytes())?;
-        files::write("--out", &folder.join("calibration.svg"), found.drawing().svg().as_bytes())?;
+    if let Some(folder) = out {
+        folder.write(JSON, serde_json::to_vec_pretty(&document).map_err(Failure::failed)?)?;
+        folder.write(MARKDOWN, &markdown)?;
+        folder.write(SVG, found.drawing().svg())?;
     }
     if args.json {
         return output::json(&document);

@@ -1,6 +1,6 @@
 //! `mico diagnose`: the paper's checks of its proxies, on the user's pictures.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, ValueEnum};
@@ -14,10 +14,18 @@ use serde::Serialize;
 
 use crate::choices::single;
 use crate::failure::Failure;
+use crate::files::{OutputFolder, Outputs};
 use crate::model_args::ModelArgs;
+use crate::output;
 use crate::progress::Bar;
 use crate::task_args::{MAX_LIMIT, SUITES};
-use crate::{files, output};
+
+/// The files of --out.
+const JSON: &str = "diagnose.json";
+const MARKDOWN: &str = "diagnose.md";
+const SVG: &str = "diagnose.svg";
+const PNG: &str = "diagnose.png";
+const POSITIONS: &str = "diagnose-positions.csv";
 
 /// Damaged pictures named on standard error.
 const NAMED: usize = 5;
@@ -125,6 +133,16 @@ impl DiagnoseArgs {
         Check::ALL.into_iter().filter(asked).collect()
     }
 
+    /// Where results go, apart from what is read.
+    fn outputs(&self, outputs: &mut Outputs) -> Result<Option<OutputFolder>, Failure> {
+        self.model.protect(outputs)?;
+        if let Some(data) = &self.data {
+            outputs.reads_data("--data", data)?;
+        }
+        let names = [JSON, MARKDOWN, SVG, PNG, POSITIONS];
+        self.out.as_ref().map(|folder| outputs.folder("--out", folder, &names)).transpose()
+    }
+
     /// The pictures, and the checks they are for.
     fn source(&self) -> Result<(Box<dyn Source>, Vec<Check>), Failure> {
         let Some(root) = &self.data else {
@@ -147,17 +165,15 @@ impl DiagnoseArgs {
 
 /// Runs `mico diagnose`: checks the proxies, then prints and writes what was found.
 pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
-    if let Some(folder) = &args.out {
-        let made = std::fs::create_dir_all(folder);
-        made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
-        // What cannot be written is told before the work, not after it.
-        files::probe("--out", folder)?;
-    }
+    // What cannot be written is told before the work, not after it.
+    let mut outputs = Outputs::new();
+    let out = args.outputs(&mut outputs)?;
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
     let base = args.model.base()?.options()?;
     let (source, checks) = args.source()?;
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
+    ModelArgs::protect_tower(&engine, &mut outputs)?;
     let on = Diagnose {
         engine: &engine,
         base: &base,
@@ -179,7 +195,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
         limit: args.limit,
         diagnosis: &diagnosis,
     };
-    if let Some(folder) = &args.out {
+    if let Some(folder) = &out {
         write(folder, &document)?;
     }
     if args.json {
@@ -215,18 +231,17 @@ fn warn(check: Check, damaged: &[DamagedImage]) {
     }
 }
 
-fn write(folder: &Path, document: &Document<'_>) -> Result<(), Failure> {
+fn write(folder: &OutputFolder, document: &Document<'_>) -> Result<(), Failure> {
     let diagnosis = document.diagnosis;
     let json = serde_json::to_vec_pretty(document).map_err(Failure::failed)?;
     let drawing = diagnosis.drawing();
     let png = drawing.png().map_err(Failure::failed)?;
-    files::write("--out", &folder.join("diagnose.json"), &json)?;
-    files::write("--out", &folder.join("diagnose.md"), diagnosis.markdown().as_bytes())?;
-    files::write("--out", &folder.join("diagnose.svg"), drawing.svg().as_bytes())?;
-    files::write("--out", &folder.join("diagnose.png"), &png)?;
+    folder.write(JSON, json)?;
+    folder.write(MARKDOWN, diagnosis.markdown())?;
+    folder.write(SVG, drawing.svg())?;
+    folder.write(PNG, png)?;
     if let Some(information) = &diagnosis.information {
-        let csv = information.csv();
-        files::write("--out", &folder.join("diagnose-positions.csv"), csv.as_bytes())?;
+        folder.write(POSITIONS, information.csv())?;
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! Models by name: what of the command line depends on whether this build can ask the hub.
 
 #[cfg(feature = "hub")]
-pub(crate) use with_hub::{folder, status};
+pub(crate) use with_hub::{folder, sources, status};
 #[cfg(not(feature = "hub"))]
-pub(crate) use without_hub::{folder, status};
+pub(crate) use without_hub::{folder, sources, status};
 
 /// What is known of the hub.
 pub(crate) struct Status {
@@ -31,6 +31,22 @@ mod with_hub {
         let folder = mico_hub::resolve(&reference, &options, &mut |event| show(&bar, &event));
         bar.finish_and_clear();
         folder.map_err(Failure::failed)
+    }
+
+    /// The folders that a model's files come from, as far as they can be known before it is fetched: its own,
+    /// and the part of the cache that holds what a snapshot links to.
+    pub(crate) fn sources(model: &str) -> Vec<PathBuf> {
+        let Ok(reference) = ModelRef::parse(model) else { return Vec::new() };
+        match &reference {
+            ModelRef::Folder(folder) => {
+                let repository = mico_hub::repository_of(folder);
+                [folder.clone()].into_iter().chain(repository).collect()
+            }
+            ModelRef::Hub(id) => {
+                let options = HubOptions::from_env();
+                options.into_iter().map(|options| options.repository(id)).collect()
+            }
+        }
     }
 
     /// Where the hub and its cache are, asking the hub for a sign of life unless offline mode forbids it; or
@@ -87,6 +103,11 @@ mod without_hub {
              accepted: an existing folder",
             mico_util::text::quoted(model)
         )))
+    }
+
+    /// The folder that a model's files come from.
+    pub(crate) fn sources(model: &str) -> Vec<PathBuf> {
+        vec![PathBuf::from(model)]
     }
 
     /// That there is no hub here; the signature is that of a build with one.

@@ -3,6 +3,7 @@
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
+use mico_util::input::{open_stream, read_at_most};
 use mico_vision::decode::{DecodeOptions, decode};
 use mico_vision::{RgbImage, Size};
 
@@ -30,7 +31,7 @@ fn read_one(path: &Path) -> Result<RgbImage, Failure> {
         return from_stdin();
     }
     let name = path.display().to_string();
-    let file = std::fs::File::open(path);
+    let file = open_stream(path);
     let file = file.map_err(|error| Failure::failed(format!("{name}: {error}")))?;
     decode_named(&read_all(file, &name)?, &name)
 }
@@ -43,13 +44,10 @@ fn from_stdin() -> Result<RgbImage, Failure> {
     decode_named(&bytes, "standard input")
 }
 
-/// At most as many bytes as an image may have; one more shows that there are too many.
+/// At most as many bytes as an image may have.
 fn read_all(reader: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
     let limit = DecodeOptions::default().limits.encoded_bytes;
-    let mut bytes = Vec::new();
-    let read = reader.take(limit.saturating_add(1)).read_to_end(&mut bytes);
-    read.map_err(|error| Failure::failed(format!("{name}: {error}")))?;
-    Ok(bytes)
+    read_at_most(reader, limit).map_err(|error| Failure::failed(format!("{name}: {error}")))
 }
 
 fn decode_named(bytes: &[u8], name: &str) -> Result<RgbImage, Failure> {

@@ -28,6 +28,7 @@ pub mod man;
 mod model_args;
 pub mod models;
 mod output;
+mod picture;
 mod progress;
 mod pruning_args;
 #[cfg(feature = "eval")]
@@ -43,6 +44,7 @@ pub mod trace;
 mod visual_args;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -132,8 +134,7 @@ impl Cli {
             Err(Unread::Variable(failure)) => Err(failure),
             Err(Unread::Parser(error)) => match error.kind() {
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                    // A closed pipe is the reader's choice, not a failure.
-                    let _ = error.print();
+                    output::written(error.print().and_then(|()| std::io::stdout().flush()))?;
                     Ok(None)
                 }
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {

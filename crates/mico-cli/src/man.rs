@@ -7,7 +7,8 @@ use clap_mangen::Man;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::{files, output};
+use crate::files::Outputs;
+use crate::output;
 
 /// Print the manual pages, or write one file for each verb.
 #[derive(Debug, Args)]
@@ -34,10 +35,9 @@ pub(crate) fn run(args: &ManArgs, mut command: Command) -> Result<(), Failure> {
     let mut pages = Vec::new();
     collect(&command, &mut pages).map_err(Failure::failed)?;
     if let Some(folder) = &args.out {
-        let made = std::fs::create_dir_all(folder);
-        made.map_err(|error| Failure::failed(format!("--out {}: {error}", folder.display())))?;
+        let folder = Outputs::new().folder("--out", folder, &[])?;
         for Page { name, text } in &pages {
-            files::write("--out", &folder.join(name), text.as_bytes())?;
+            folder.write(name, text)?;
         }
     }
     if args.json {

@@ -9,6 +9,7 @@ use mico_util::text::{escaped, quoted};
 
 use crate::choices;
 use crate::failure::Failure;
+use crate::files::Outputs;
 use crate::hub;
 use crate::progress::Loading;
 
@@ -79,6 +80,22 @@ impl ModelArgs {
     /// Finds and loads the model, with progress and warnings on standard error.
     pub(crate) fn open(&self) -> Result<Engine, Failure> {
         self.load(&self.locate()?)
+    }
+
+    /// Keeps outputs away from the model's files.
+    pub(crate) fn protect(&self, outputs: &mut Outputs) -> Result<(), Failure> {
+        if self.model == mico_tiny::NAME {
+            return Ok(());
+        }
+        hub::sources(&self.model)
+            .iter()
+            .try_for_each(|folder| outputs.reads_folder("--model", folder))
+    }
+
+    /// Keeps outputs away from a vision tower in a folder of its own, which only the loaded model names.
+    pub(crate) fn protect_tower(engine: &Engine, outputs: &mut Outputs) -> Result<(), Failure> {
+        let tower = engine.model().config().vision.tower_folder();
+        tower.map_or(Ok(()), |folder| outputs.reads_folder("the vision tower in", folder))
     }
 
     /// What every request of this call has in common; nothing is pruned yet.

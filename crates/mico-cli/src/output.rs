@@ -18,7 +18,8 @@ pub(crate) fn json(document: &impl Serialize) -> Result<(), Failure> {
     line(&serde_json::to_string(document).map_err(Failure::failed)?)
 }
 
-fn written(result: std::io::Result<()>) -> Result<(), Failure> {
+/// What came of writing to standard output. A closed pipe is the reader's choice, not a failure.
+pub(crate) fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Failure::failed(format!("standard output: {error}")))

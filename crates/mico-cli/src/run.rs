@@ -1,20 +1,20 @@
 //! `mico run`: an answer to a question about images or a video.
 
 use std::io::IsTerminal;
-use std::path::{Path, PathBuf};
 
 use clap::Args;
-use mico_chart::overlay::{Caption, Clip, Pruned, draw_png, draw_video_png};
+use mico_chart::overlay::{Caption, Clip, Pruned, draw, draw_video};
 use mico_engine::{Engine, Error, ImageInput, Outcome, Prompt, Request};
 use serde::Serialize;
 
 use crate::chat;
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{OutputFile, Outputs};
 use crate::generation_args::GenerationArgs;
 use crate::images;
 use crate::model_args::ModelArgs;
 use crate::output::{self, Streamed};
+use crate::picture::{self, PictureFile, RasterFormat};
 use crate::progress::Waiting;
 use crate::pruning_args::PruningArgs;
 use crate::visual_args::{VisualArgs, Visuals};
@@ -30,9 +30,9 @@ pub struct RunArgs {
     pruning: PruningArgs,
     #[command(flatten)]
     generation: GenerationArgs,
-    /// Draw what was kept, beside question and answer, to a PNG file.
-    #[arg(long, value_name = "FILE")]
-    overlay: Option<PathBuf>,
+    /// Draw what was kept, beside question and answer, to a `.png`, `.jpg` or `.webp` file.
+    #[arg(long, value_name = "FILE", value_parser = picture::raster())]
+    overlay: Option<PictureFile<RasterFormat>>,
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
@@ -69,9 +69,11 @@ impl RunArgs {
 pub fn run(args: &RunArgs) -> Result<(), Failure> {
     let setting = args.model.base()?.with_pruning(args.pruning.pruning()?);
     let options = setting.options()?;
-    if let Some(path) = &args.overlay {
-        files::check("--overlay", path)?;
-    }
+    let mut outputs = Outputs::new();
+    args.model.protect(&mut outputs)?;
+    args.visuals.protect(&mut outputs)?;
+    let overlay = args.overlay.as_ref();
+    let overlay = overlay.map(|picture| outputs.file("--overlay", &picture.path)).transpose()?;
     let interactive = args.question.is_none() && std::io::stdin().is_terminal() && !args.json;
     if interactive && args.overlay.is_some() {
         return Err(Failure::misused("--overlay needs a question; a conversation draws nothing"));
@@ -84,6 +86,7 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         return Err(Failure::misused(images::NONE));
     }
     let engine = args.model.open()?;
+    ModelArgs::protect_tower(&engine, &mut outputs)?;
     let Visuals { inputs, labels } = args.visuals.visuals(images, &engine)?.for_text(&engine);
     let prompt = Prompt::question(question, inputs.len());
     let request =
@@ -104,9 +107,9 @@ pub fn run(args: &RunArgs) -> Result<(), Failure> {
         output::line("")?;
         outcome
     };
-    if let Some(path) = &args.overlay {
+    if let (Some(file), Some(picture)) = (&overlay, &args.overlay) {
         let drawn = Drawn { inputs: &request.turn.images, labels: &labels, question };
-        draw(path, &drawn, &outcome)?;
+        write_overlay(file, picture.format, &drawn, &outcome)?;
     }
     if args.json {
         return output::json(&document(&outcome, name));
@@ -183,15 +186,20 @@ struct Drawn<'a> {
     question: &'a str,
 }
 
-fn draw(path: &Path, drawn: &Drawn<'_>, outcome: &Outcome) -> Result<(), Failure> {
+fn write_overlay(
+    file: &OutputFile,
+    format: RasterFormat,
+    drawn: &Drawn<'_>,
+    outcome: &Outcome,
+) -> Result<(), Failure> {
     let counts = counts(outcome).replace("->", "\u{2192}");
     let caption =
         Caption { question: drawn.question, answer: &outcome.answer.text, counts: &counts };
-    let png = match (drawn.inputs, outcome.images.as_slice()) {
+    let sheet = match (drawn.inputs, outcome.images.as_slice()) {
         ([ImageInput::Frames(frames)], [o]) => {
             let (stage1, kept) = (outcome.stage1_of(o), &outcome.kept_of(o));
             let (layout, stage1) = (&*o.layout, stage1.as_deref());
-            draw_video_png(&Clip { frames, layout, stage1, kept, labels: drawn.labels }, &caption)
+            draw_video(&Clip { frames, layout, stage1, kept, labels: drawn.labels }, &caption)
         }
         (inputs, outcomes) => {
             let kept: Vec<(Option<Vec<usize>>, Vec<usize>)> =
@@ -203,8 +211,9 @@ fn draw(path: &Path, drawn: &Drawn<'_>, outcome: &Outcome) -> Result<(), Failure
                 }
                 _ => None,
             });
-            draw_png(&pruned.collect::<Vec<_>>(), &caption)
+            draw(&pruned.collect::<Vec<_>>(), &caption)
         }
     };
-    files::write("--overlay", path, &png.map_err(Failure::failed)?)
+    let sheet = sheet.map_err(Failure::failed)?;
+    file.write(format.encode(&sheet).map_err(Failure::failed)?)
 }

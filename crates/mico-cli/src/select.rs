@@ -1,17 +1,15 @@
 //! `mico select`: the selectors on tensors the user brings.
 
-use std::fs::File;
-use std::io::{BufReader, Cursor, Read, Seek};
+mod tensors;
+
+use std::io::{BufReader, Cursor, Read};
 use std::path::PathBuf;
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use mico_select::methods::selector_by_name;
-use mico_select::{
-    Done, Inputs, Matrix, Options, Progress, Remainder, Selection, Selector, Settings, Signal,
-    SignalSet, select,
-};
-use mico_tensors::TensorFile;
+use mico_select::{Done, Options, Progress, Remainder, Selection, Selector, Settings, select};
+use mico_util::input::{open_stream, read_at_most};
 use serde::Serialize;
 
 use crate::choices::{self, single};
@@ -19,13 +17,12 @@ use crate::failure::Failure;
 use crate::output;
 use crate::pruning_args::pairs;
 use crate::size;
+use tensors::{Source, Tensors};
 
 /// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
 const DEFAULT_MEMORY: &str = "540MB";
 /// What the process itself takes of the memory: code, threads, buffers.
 const PROCESS: usize = 16_000_000;
-/// The tensor that says which group each token belongs to.
-const GROUP: &str = "group";
 /// Fewer tokens than this are done before a progress bar could be read.
 const LONG_INPUT: usize = 2048;
 /// The most threads one may ask for.
@@ -34,9 +31,13 @@ const MAX_THREADS: u64 = 1024;
 /// Pick tokens from tensors you bring.
 #[derive(Debug, Args)]
 pub struct SelectArgs {
-    /// Safetensors file with the tensors the method reads; `-` is standard input.
+    /// Safetensors file with the tensors the method reads, or a dump of `mico trace`; `-` is standard input.
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
+    /// Which stage of a dump: 1 chose before the decoder, 2 was the last to choose inside it. Unless given, 1
+    /// of a file that has its tensors by no other names.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=2))]
+    stage: Option<u8>,
     /// The method that selects, by its name.
     #[arg(long, visible_alias = "methods", default_value = "mico", value_name = "NAME", value_parser = choices::selector())]
     method: String,
@@ -85,32 +86,37 @@ struct Seconds {
 /// Runs `mico select`: applies a selection rule to tensors of a file.
 pub fn run(args: &SelectArgs) -> Result<(), Failure> {
     let (selector, remainder) = selector(args)?;
-    let tensors = if args.input.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        let limit = args.memory as u64 + 1;
-        let read = std::io::stdin().lock().take(limit).read_to_end(&mut bytes);
-        read.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
-        if bytes.len() > args.memory {
-            let what =
-                format!("standard input: longer than the memory limit of {} bytes", args.memory);
-            return Err(Failure::failed(what));
-        }
-        Tensors::load(Cursor::new(bytes), &*selector, args.memory)
-    } else {
-        let file = File::open(&args.input).map_err(|error| Failure::failed(named(args, &error)))?;
-        Tensors::load(BufReader::new(file), &*selector, args.memory)
-    };
-    let tensors = tensors.map_err(|error| Failure::failed(named(args, &error)))?;
+    let tensors = read(args, &*selector).map_err(|error| Failure::failed(named(args, &error)))?;
     let n = tensors.count();
     let threads = args.threads.map_or(0, |threads| threads as usize);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let pool = pool.map_err(|error| Failure::failed(format!("--threads {threads}: {error}")))?;
     let selection = pool.install(|| pick(args, &*selector, &tensors, remainder))?;
-    print(args, n, &selection)
+    print(args, n, &tensors.in_sequence(selection))
+}
+
+/// The tensors of the file; those of a stream are taken into memory first.
+fn read(args: &SelectArgs, selector: &dyn Selector) -> Result<Tensors, String> {
+    let source = Source { stage: args.stage, selector, memory: args.memory };
+    let text = |error: std::io::Error| error.to_string();
+    let stream: Box<dyn Read> = if args.input.as_os_str() == "-" {
+        Box::new(std::io::stdin().lock())
+    } else {
+        let file = open_stream(&args.input).map_err(text)?;
+        if file.metadata().map_err(text)?.is_file() {
+            return Tensors::load(BufReader::new(file), &source);
+        }
+        Box::new(file)
+    };
+    let bytes = read_at_most(stream, args.memory as u64)
+        .map_err(|error| format!("{error}, the memory limit"))?;
+    Tensors::load(Cursor::new(bytes), &source)
 }
 
 fn named(args: &SelectArgs, what: &dyn std::fmt::Display) -> String {
-    format!("{}: {what}", args.input.display())
+    let stdin = args.input.as_os_str() == "-";
+    let name = if stdin { "standard input".into() } else { args.input.display().to_string() };
+    format!("{name}: {what}")
 }
 
 fn selector(args: &SelectArgs) -> Result<(Box<dyn Selector>, Remainder), Failure> {
@@ -130,75 +136,6 @@ fn selector(args: &SelectArgs) -> Result<(Box<dyn Selector>, Remainder), Failure
     Ok((selector.map_err(|error| Failure::of_selector(&error, &error))?, remainder))
 }
 
-/// The tensors of a file that a selector reads.
-#[derive(Debug)]
-pub struct Tensors {
-    floats: Vec<(Signal, Vec<f32>, Vec<usize>)>,
-    groups: Option<Vec<i64>>,
-    bytes: usize,
-}
-
-impl Tensors {
-    fn load<R: Read + Seek>(
-        reader: R,
-        selector: &dyn Selector,
-        memory: usize,
-    ) -> Result<Self, String> {
-        let text = |error: mico_tensors::Error| error.to_string();
-        let mut file = TensorFile::open(reader).map_err(text)?;
-        let present: Vec<Signal> =
-            Signal::ALL.into_iter().filter(|tensor| file.contains(tensor.name())).collect();
-        let read = selector.reads(SignalSet::of(&present)).map_err(|error| error.to_string())?;
-        let mut left = memory;
-        let mut floats = Vec::new();
-        for tensor in read.iter() {
-            let (values, shape) = file.floats(tensor.name(), left as u64).map_err(text)?;
-            check_axes(tensor.name(), &shape, if tensor.is_vector() { 1 } else { 2 })?;
-            left -= size_of_val(values.as_slice());
-            floats.push((tensor, values, shape));
-        }
-        let mut groups = None;
-        if file.contains(GROUP) {
-            let (values, shape) = file.integers(GROUP, left as u64).map_err(text)?;
-            check_axes(GROUP, &shape, 1)?;
-            left -= size_of_val(values.as_slice());
-            groups = Some(values);
-        }
-        Ok(Self { floats, groups, bytes: memory - left })
-    }
-
-    /// Number of visual tokens.
-    fn count(&self) -> usize {
-        let with_tokens = self.floats.iter().find(|(tensor, ..)| tensor.counts_tokens());
-        with_tokens.map_or(
-            0,
-            |(tensor, _, shape)| {
-                if *tensor == Signal::TextAttention { shape[1] } else { shape[0] }
-            },
-        )
-    }
-
-    fn inputs(&self) -> mico_select::Result<Inputs<'_>> {
-        let mut inputs = Inputs::new();
-        for (tensor, values, shape) in &self.floats {
-            let cols = shape.get(1).copied().unwrap_or(1);
-            inputs = inputs.with(*tensor, Matrix::from_f32(values, shape[0], cols)?);
-        }
-        Ok(match &self.groups {
-            Some(groups) => inputs.with_groups(groups),
-            None => inputs,
-        })
-    }
-}
-
-fn check_axes(name: &str, shape: &[usize], expected: usize) -> Result<(), String> {
-    if shape.len() == expected {
-        return Ok(());
-    }
-    let axes = if expected == 1 { "one axis" } else { "two axes" };
-    Err(format!("tensor '{name}' has shape {shape:?}, expected {axes}"))
-}
-
 /// Reads a tensor file from memory and selects from it: the whole input path, for tests that
 /// feed it anything.
 pub fn select_from_bytes(
@@ -207,9 +144,10 @@ pub fn select_from_bytes(
     budget: usize,
     memory: usize,
 ) -> Result<Selection, String> {
-    let tensors = Tensors::load(Cursor::new(bytes), selector, memory)?;
+    let source = Source { stage: None, selector, memory };
+    let tensors = Tensors::load(Cursor::new(bytes), &source)?;
     let inputs = tensors.inputs().map_err(|error| error.to_string())?;
-    let memory = memory.saturating_sub(tensors.bytes);
+    let memory = memory.saturating_sub(tensors.bytes());
     select(selector, &inputs, budget, &Options::default().with_memory(memory))
         .map_err(|error| error.to_string())
 }
@@ -225,7 +163,7 @@ fn pick(
     let on_progress = |done: Done| match done {
         Done::Compared(tokens) | Done::Picked(tokens) => bar.inc(tokens as u64),
     };
-    let taken = tensors.bytes + PROCESS;
+    let taken = tensors.bytes() + PROCESS;
     let options = Options::default()
         .with_memory(args.memory.saturating_sub(taken))
         .with_seed(args.seed)

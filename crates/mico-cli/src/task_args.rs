@@ -11,6 +11,7 @@ use mico_video::VideoOptions;
 
 use crate::choices;
 use crate::failure::Failure;
+use crate::files::Outputs;
 use crate::model_args::ModelArgs;
 
 /// The names that `--suite` accepts.
@@ -86,6 +87,11 @@ pub(crate) fn read_rules(pairs: &[String]) -> Result<ReadRules, Failure> {
 }
 
 impl TaskArgs {
+    /// Keeps outputs away from the benchmarks' files.
+    pub(crate) fn protect(&self, outputs: &mut Outputs) -> Result<(), Failure> {
+        self.data.as_ref().map_or(Ok(()), |folder| outputs.reads_data("--data", folder))
+    }
+
     /// Which frames of a video.
     pub(crate) fn video(&self) -> Result<VideoOptions, Failure> {
         if !(self.fps.is_finite() && self.fps > 0.0) {

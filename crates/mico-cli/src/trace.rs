@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args};
 use mico_engine::{Observe, Outcome, Prompt, Request};
 
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{OutputFile, Outputs};
 use crate::generation_args::GenerationArgs;
 use crate::model_args::ModelArgs;
 use crate::output;
@@ -58,9 +58,9 @@ impl TraceArgs {
 
 /// Runs `mico trace`: writes down everything that happened to one request.
 pub fn run(args: &TraceArgs) -> Result<(), Failure> {
-    let outcome = trace(args)?;
-    if let (Some(path), Some(dump)) = (&args.dump, &outcome.tensors) {
-        files::write("--dump", path, &dump.to_bytes()?)?;
+    let (outcome, file) = trace(args)?;
+    if let (Some(file), Some(dump)) = (file, &outcome.tensors) {
+        file.write(dump.to_bytes()?)?;
     }
     if args.json {
         return output::json(&outcome.trace());
@@ -68,14 +68,16 @@ pub fn run(args: &TraceArgs) -> Result<(), Failure> {
     output::line(&prose(&outcome))
 }
 
-fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
+fn trace(args: &TraceArgs) -> Result<(Outcome, Option<OutputFile>), Failure> {
     let setting = args.model.base()?.with_pruning(args.pruning.pruning()?);
     let options = setting.options()?;
-    if let Some(path) = &args.dump {
-        files::check("--dump", path)?;
-    }
+    let mut outputs = Outputs::new();
+    args.model.protect(&mut outputs)?;
+    args.visuals.protect(&mut outputs)?;
+    let dump = args.dump.as_ref().map(|path| outputs.file("--dump", path)).transpose()?;
     let images = args.visuals.images()?;
     let engine = args.model.open()?;
+    ModelArgs::protect_tower(&engine, &mut outputs)?;
     let visuals = args.visuals.visuals(images, &engine)?;
     let (images, prompt) = match (&args.prompt, &args.input_ids) {
         (_, Some(Ids(ids))) => (visuals.inputs, Prompt::InputIds(ids.clone())),
@@ -94,7 +96,7 @@ fn trace(args: &TraceArgs) -> Result<Outcome, Failure> {
     let outcome = engine.run(&request, &mut Waiting::default());
     let outcome = outcome.map_err(|error| args.visuals.with_file_name(error))?;
     note(&engine, &outcome);
-    Ok(outcome)
+    Ok((outcome, dump))
 }
 
 fn prose(outcome: &Outcome) -> String {

@@ -8,6 +8,7 @@ use mico_video::{Video, VideoKind, VideoOptions};
 use mico_vision::RgbImage;
 
 use crate::failure::Failure;
+use crate::files::Outputs;
 use crate::images;
 use crate::progress::Bar;
 
@@ -44,6 +45,17 @@ pub(crate) struct Visuals {
 }
 
 impl VisualArgs {
+    /// Keeps outputs away from what is looked at.
+    pub(crate) fn protect(&self, outputs: &mut Outputs) -> Result<(), Failure> {
+        if let Some(path) = &self.video {
+            return outputs.reads("--video", path);
+        }
+        if self.images.is_empty() {
+            return outputs.reads_stdin();
+        }
+        self.images.iter().try_for_each(|path| outputs.reads("--image", path))
+    }
+
     /// Reads and decodes the images; those of a video wait for a model that takes one.
     pub(crate) fn images(&self) -> Result<Option<Vec<RgbImage>>, Failure> {
         if self.video.is_some() {

@@ -1,7 +1,6 @@
 //! Finds a benchmark's data under a folder, whatever its layout, and opens it for reading.
 
 use std::fmt::{self, Display};
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -162,7 +161,7 @@ impl Dataset {
         for path in &self.files {
             let name = path.strip_prefix(&self.root).unwrap_or(path);
             let name = name.to_string_lossy();
-            let mut file = File::open(path).map_err(|e| Error::io(path, &e))?;
+            let mut file = crate::json::open(path)?;
             let size = file.metadata().map_err(|e| Error::io(path, &e))?.len();
             hash.update_part(name.as_bytes());
             hash.update_number(size);

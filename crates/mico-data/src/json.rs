@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use mico_score::Fields;
+use mico_util::input::{open_regular, require_length};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -13,16 +14,20 @@ use crate::{Damaged, Error};
 /// The longest accepted line in bytes, far above that of any question or answer file.
 const LINE_LIMIT: u64 = 64 << 20;
 
+/// The largest accepted JSON file in bytes, more than twice that of COCO's annotations.
+const FILE_LIMIT: u64 = 1 << 30;
+
 /// Opens a regular file for reading; anything else, such as a folder, is an error.
 pub(crate) fn open(path: &Path) -> Result<File, Error> {
-    let file = File::open(path).map_err(|e| Error::io(path, &e))?;
-    let metadata = file.metadata().map_err(|e| Error::io(path, &e))?;
-    if metadata.is_file() { Ok(file) } else { Err(Error::format(path, "not a file")) }
+    open_regular(path).map_err(|e| Error::io(path, &e))
 }
 
 /// Reads a whole JSON file; a byte order mark is skipped.
 pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<T, Error> {
-    let mut reader = BufReader::with_capacity(1 << 20, open(path)?);
+    let file = open(path)?;
+    let length = file.metadata().map_err(|e| Error::io(path, &e))?.len();
+    require_length(length, FILE_LIMIT).map_err(|e| Error::io(path, &e))?;
+    let mut reader = BufReader::with_capacity(1 << 20, file);
     let start = reader.fill_buf().map_err(|e| Error::io(path, &e))?;
     if start.starts_with(b"\xef\xbb\xbf") {
         reader.consume(3);

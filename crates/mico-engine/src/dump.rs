@@ -8,11 +8,13 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 
 /// Tensors by name: `pixel_values` `[views,3,h,w]` or `[patches,values]` (of all images),
-/// `stage1.features` `[N0,d]`
-/// and `stage1.reliability` `[N0]` (zeros for tokens that are no patch), `visual_embeds` `[N0,d]`
+/// `stage1.features` `[N0,d]` (in the space that the method compares)
+/// and `stage1.reliability` `[N0]` (zeros for tokens that are no patch), `stage1.group` `[N0]` (which tokens
+/// compete with each other, -1 for none), `visual_embeds` `[N0,d]`
 /// (projected, before pruning), `position_ids` (of the tokens that enter block 1; `[n]`, or `[3,n]`
 /// where positions have three axes),
-/// `stage2.features` `[N1,d]`, `stage2.relevance` `[N1]`, `first_logits` `[vocabulary]`. Beside these
+/// `stage2.features` `[N1,d]`, `stage2.relevance` `[N1]`, `stage2.token` `[N1]` (the place of each row among the
+/// N0 tokens), `first_logits` `[vocabulary]`. Beside these
 /// whatever the method declared, by the name `mico select` has for it: `stage1.keys`,
 /// `stage1.reliability_shallow`, `stage1.text`, `stage2.keys`, `stage2.text`, `stage2.text_keys`. What a
 /// cut before the last one saw is called `cut<block>.features` and so on.
@@ -52,6 +54,15 @@ impl Dump {
 
     /// Adds numbers; nothing if there are none.
     pub(crate) fn vector(&mut self, name: &str, values: &[f32]) -> Result<()> {
+        if values.is_empty() {
+            return Ok(());
+        }
+        self.put(name, Tensor::new(values, &Device::Cpu)?);
+        Ok(())
+    }
+
+    /// Adds whole numbers; nothing if there are none.
+    pub(crate) fn integers(&mut self, name: &str, values: &[i64]) -> Result<()> {
         if values.is_empty() {
             return Ok(());
         }

@@ -1,7 +1,8 @@
 //! What is told about a finished turn.
 
 use candle_core::{Device, Tensor};
-use mico_select::pruner::{Plan, Refinement};
+use mico_select::Signal;
+use mico_select::pruner::{FeatureSpace, Plan, Quota, Refinement};
 
 use crate::dump::Dump;
 use crate::error::Result;
@@ -135,13 +136,35 @@ fn dump_images(dump: &mut Dump, context: &TurnContext<'_>) -> Result<()> {
         let parts = images.iter().filter_map(|image| of(image));
         parts.map(Features::to_tensor).collect::<Result<Vec<_>>>()
     };
-    dump.join("stage1.features", &rows(|image| image.features.as_ref())?)?;
+    let projected = context.plan.stage1.as_ref().is_some_and(|plan| {
+        plan.signals.has(Signal::Features) && plan.signals.space() == FeatureSpace::Projected
+    });
+    if projected {
+        dump.join("stage1.features", &join(|image| image.embeds.as_ref()))?;
+    } else {
+        dump.join("stage1.features", &rows(|image| image.features.as_ref())?)?;
+    }
+    dump.integers("stage1.group", &groups(context))?;
     dump.join("stage1.keys", &rows(|image| image.keys.as_ref())?)?;
     let numbers = |of: fn(&VisionOutput) -> Option<&Vec<f32>>| -> Vec<f32> {
         images.iter().filter_map(|image| of(image)).flatten().copied().collect()
     };
     dump.vector("stage1.reliability", &numbers(|image| image.reliability.as_ref()))?;
     dump.vector("stage1.reliability_shallow", &numbers(|image| image.shallow.as_ref()))
+}
+
+/// Which tokens of all images compete with each other, as the plan says: those of a number. A token that belongs to
+/// no group has -1.
+fn groups(context: &TurnContext<'_>) -> Vec<i64> {
+    let quotas = context.plan.stage1.as_ref().map_or(&[][..], |plan| &plan.quotas);
+    let (mut labels, mut first) = (Vec::new(), 0);
+    for (index, layout) in context.tokens.iter().enumerate() {
+        let together = matches!(quotas.get(index), Some(Quota::Image(_)));
+        let label = |group: usize| first + if together { 0 } else { group as i64 };
+        labels.extend((0..layout.len()).map(|token| layout.group_of(token).map_or(-1, label)));
+        first += if together { 1 } else { layout.groups() as i64 };
+    }
+    labels
 }
 
 /// Position ids of the tokens that entered block 1; three axes where positions have them.
@@ -173,6 +196,8 @@ fn dump_cuts(dump: &mut Dump, filled: &Prefilled) -> Result<()> {
         if let Some(relevance) = &seen.relevance {
             dump.vector(&format!("{place}.relevance"), relevance)?;
         }
+        let tokens: Vec<i64> = seen.tokens.iter().map(|&token| token as i64).collect();
+        dump.integers(&format!("{place}.token"), &tokens)?;
     }
     Ok(())
 }

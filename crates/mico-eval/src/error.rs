@@ -37,6 +37,12 @@ pub enum Error {
         /// What it lacks, or in what it differs from the others.
         reason: String,
     },
+    /// A run came to its end and has lost records since, so that its tables would be of something else.
+    #[error("{reason}")]
+    MissingRecords {
+        /// The first setting that lacks some, how many, and which is the first.
+        reason: String,
+    },
     /// An item cannot be scored: its fields lack what the rule reads, or a calibration cannot ask its
     /// first item at all.
     #[error("{item}: {reason}")]
@@ -135,6 +141,7 @@ impl Error {
             Self::Halted => ErrorKind::Io,
             Self::Conflict { .. }
             | Self::Incompatible { .. }
+            | Self::MissingRecords { .. }
             | Self::Score { .. }
             | Self::Data(_)
             | Self::Prompt { .. }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use mico_engine::ImageInput;
 use mico_score::Fields;
+use mico_util::input::read_regular;
 use mico_video::{Video, VideoOptions};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
@@ -44,7 +45,8 @@ impl Visual {
             Self::Encoded(bytes) => decoded(bytes),
             Self::File(path) => {
                 let named = |error: String| format!("{}: {error}", path.display());
-                let bytes = std::fs::read(path).map_err(|error| named(error.to_string()))?;
+                let limit = DecodeOptions::default().limits.encoded_bytes;
+                let bytes = read_regular(path, limit).map_err(|error| named(error.to_string()))?;
                 decoded(&bytes).map_err(named)
             }
             Self::Video(path) => {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, ErrorKind, Seek, SeekFrom, Write};
+use std::io::{BufReader, ErrorKind, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mico_score::Fields;
+use mico_util::input::{BoundedLines, open_regular, require_length};
 
 use crate::error::{Error, Result};
 use crate::file_error::FileError;
@@ -14,6 +15,13 @@ use crate::record::{Record, RecordKey, RunKey};
 
 /// The file's name in its folder.
 pub const RECORDS: &str = "records.jsonl";
+
+/// The longest line: a record with a question, its options and an answer.
+const LINE_LIMIT: u64 = 16 << 20;
+/// The most bytes of a journal. Every record is kept in memory, so that more could not be scored.
+const FILE_LIMIT: u64 = 4 << 30;
+/// How a record begins; of one that was cut, this much may be left.
+const BEGINNING: &[u8] = b"{\"key\":\"";
 
 /// All records so far, and where new ones go. Threads share it.
 #[derive(Debug, Default)]
@@ -44,6 +52,13 @@ impl Journal {
     pub fn open(folder: &Path, resume: bool) -> Result<Self> {
         std::fs::create_dir_all(folder).map_err(FileError::io(folder))?;
         let path = folder.join(RECORDS);
+        match open_regular(&path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(FileError::io(&path)(error).into());
+            }
+            // Opened below for writing.
+            _ => {}
+        }
         let mut options = OpenOptions::new();
         let file = options.create(true).truncate(false).read(true).write(true).open(&path);
         let mut file = file.map_err(FileError::io(&path))?;
@@ -69,7 +84,7 @@ impl Journal {
     /// Reads the records of `folder` and writes none.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORDS);
-        let file = File::open(&path).map_err(FileError::io(&path))?;
+        let file = open_regular(&path).map_err(FileError::io(&path))?;
         let mut inner = Inner::default();
         inner.read(&path, &file)?;
         Ok(Self { inner: Mutex::new(inner) })
@@ -138,6 +153,12 @@ impl Journal {
     }
 }
 
+/// Whether a line without its end is what an interruption can leave of one that begins with `beginning`, so that
+/// it may be cut off. Anything else is no journal of ours and stays as it is.
+pub fn is_cut(line: &[u8], beginning: &[u8]) -> bool {
+    line.starts_with(beginning) || beginning.starts_with(line)
+}
+
 impl Inner {
     fn insert(&mut self, mut record: Record) {
         let answered = |known: &Record| known.failure.is_none();
@@ -154,18 +175,24 @@ impl Inner {
 
     /// Takes every whole line in; the length up to the last of them.
     fn read(&mut self, path: &Path, file: &File) -> Result<u64> {
-        let mut reader = BufReader::new(file);
-        let (mut whole, mut line, mut number) = (0_u64, Vec::new(), 0);
+        let io = FileError::io(path);
+        require_length(file.metadata().map_err(&io)?.len(), FILE_LIMIT).map_err(&io)?;
+        let mut lines = BoundedLines::new(BufReader::new(file), LINE_LIMIT);
+        let (mut whole, mut line) = (0_u64, Vec::new());
         loop {
-            line.clear();
-            number += 1;
-            match reader.read_until(b'\n', &mut line) {
-                Ok(0) => return Ok(whole),
-                Ok(_) if line.last() != Some(&b'\n') => return Ok(whole),
-                Ok(read) => whole += read as u64,
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(FileError::io(path)(error).into()),
+            let more = lines.read(&mut line);
+            let number = lines.number();
+            if !more.map_err(|error| FileError::no_record(path, number, error))? {
+                return Ok(whole);
             }
+            if line.last() != Some(&b'\n') {
+                // What follows the last line break is what an interruption left of a line.
+                if is_cut(&line, BEGINNING) {
+                    return Ok(whole);
+                }
+                return Err(FileError::no_record(path, number, "not the beginning of one").into());
+            }
+            whole += line.len() as u64;
             if line == b"\n" {
                 continue;
             }

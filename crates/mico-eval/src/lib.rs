@@ -48,11 +48,13 @@ pub mod vtc;
 pub use calibrate::{Calibration, CalibrationOptions, Candidate, calibrate, refinable_blocks};
 pub use condition::Condition;
 pub use error::{Error, Result};
-pub use evaluation::{Conditions, Document, Evaluation, EvaluationOptions, EvaluationResult};
+pub use evaluation::{
+    Conditions, Document, Evaluation, EvaluationOptions, EvaluationResult, RESULT_FILES,
+};
 pub use file_error::FileError;
 pub use fingerprint::{ModelIdentity, fingerprint};
 pub use item::{DamagedRow, Item, Visual};
-pub use journal::{Journal, RECORDS};
+pub use journal::{Journal, RECORDS, is_cut};
 pub use manifest::{MANIFEST, Manifest, RefusedSetting, SourceEntry};
 pub use merge::merge;
 pub use mico_scenes::Split;

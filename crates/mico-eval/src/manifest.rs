@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use mico_util::files::write_resolved;
+use mico_util::input::read_regular;
 use serde::{Deserialize, Serialize};
 
 use crate::condition::Condition;
@@ -15,6 +16,9 @@ use crate::shard::Shard;
 
 /// The file's name in its folder.
 pub const MANIFEST: &str = "run.json";
+
+/// The most bytes of a manifest: settings and damaged rows take far less.
+const FILE_LIMIT: u64 = 64 << 20;
 
 /// One source of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -79,7 +83,7 @@ impl Manifest {
     /// Reads that of a folder.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST);
-        let bytes = std::fs::read(&path).map_err(FileError::io(&path))?;
+        let bytes = read_regular(&path, FILE_LIMIT).map_err(FileError::io(&path))?;
         let manifest = serde_json::from_slice(&bytes)
             .map_err(|error| FileError::no_record(&path, error.line(), error))?;
         Ok(manifest)

@@ -7,7 +7,7 @@ use crate::error::{Error, Result};
 use crate::journal::Journal;
 use crate::manifest::{Manifest, SourceEntry};
 use crate::shard::Shard;
-use crate::summary::columns_of;
+use crate::summary::missing_records;
 
 /// Reads the parts in `folders`, puts their records into `journal` and says what the whole is. Parts
 /// must be of the same run; one that is missing or was not finished is an error unless `partial`.
@@ -48,7 +48,8 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
         Some(first) => {
             Some(format!("part {first} of the run is missing, accepted: all parts, or --partial"))
         }
-        None => missing_records(&whole, journal)?,
+        None => missing_records(&whole, journal)?
+            .map(|reason| format!("{reason}; accepted: all records, or --partial")),
     };
     if let (Some(reason), false) = (&missing_records, partial) {
         return Err(Error::Incompatible { path: folders[0].clone(), reason: reason.clone() });
@@ -58,23 +59,6 @@ pub fn merge(folders: &[PathBuf], journal: &Journal, partial: bool) -> Result<Ma
         whole.shard = Shard::default();
     }
     Ok(whole)
-}
-
-/// What records there should be and are not, if any.
-fn missing_records(manifest: &Manifest, journal: &Journal) -> Result<Option<String>> {
-    let columns = columns_of(manifest, journal)?;
-    let expected = manifest.asked.iter().flat_map(|asked| {
-        let known = asked.items.iter().copied().map(Some);
-        known.chain(std::iter::repeat(None)).take(asked.tracks.len())
-    });
-    let short = columns.iter().zip(expected).find_map(|(column, expected)| {
-        let (found, expected) = (column.items.len(), expected?);
-        let name = &column.spec.name;
-        (found < expected).then(|| {
-            format!("{found} of {expected} {name} items have records, accepted: all, or --partial")
-        })
-    });
-    Ok(short)
 }
 
 /// Parts that cover no item of each other and are not there.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use mico_util::files::write_atomic_via;
+use mico_util::input::open_regular;
 
 use crate::error::HubError;
 use crate::model_ref::{HubId, is_commit};
@@ -72,7 +73,7 @@ impl RepoCache {
             return Some(revision.to_owned());
         }
         let mut text = String::new();
-        let file = File::open(self.repo().join("refs").join(revision)).ok()?;
+        let file = open_regular(&self.repo().join("refs").join(revision)).ok()?;
         file.take(MAX_REF_BYTES).read_to_string(&mut text).ok()?;
         let commit = text.trim();
         is_commit(commit).then(|| commit.to_owned())

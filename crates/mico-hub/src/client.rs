@@ -5,6 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
+use mico_util::input::read_regular;
 use serde_json::Value;
 use ureq::http::{Method, Request, Response, Uri, header};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
@@ -21,6 +22,8 @@ const MAX_REDIRECTS: usize = 5;
 const MAX_DESCRIPTION_BYTES: u64 = 16 << 20;
 /// The longest entity tag (`ETag`) that is used as a file name.
 const MAX_ETAG_LEN: usize = 128;
+/// The largest accepted file of certificates, in bytes; a full list has a quarter of a million.
+const MAX_PEM_BYTES: u64 = 16 << 20;
 const USER_AGENT: &str = concat!("mico/", env!("CARGO_PKG_VERSION"));
 
 /// The commit that a revision refers to, and its files.
@@ -251,7 +254,7 @@ fn agent(options: &HubOptions, whole: Option<Duration>) -> Result<Agent, HubErro
 
 /// Reads the certificate authorities in a PEM file.
 fn trusted(path: &Path) -> Result<RootCerts, HubError> {
-    let pem = std::fs::read(path).map_err(HubError::io(path))?;
+    let pem = read_regular(path, MAX_PEM_BYTES).map_err(HubError::io(path))?;
     let mut found = Vec::new();
     for item in parse_pem(&pem).flatten() {
         if let PemItem::Certificate(certificate) = item {

@@ -113,11 +113,7 @@ impl Downloader<'_> {
                 break;
             }
             if partial.len + n as u64 > limit {
-                return Err(HubError::Corrupt {
-                    file: file.to_owned(),
-                    found: format!("more than {limit} bytes"),
-                    expected: format!("{limit} bytes"),
-                });
+                return Err(too_long(file, limit, expected.is_some()));
             }
             partial.write(&chunk[..n])?;
             (self.progress)(Event::Advanced { file, received: partial.len });
@@ -129,6 +125,15 @@ impl Downloader<'_> {
             _ => Ok(()),
         }
     }
+}
+
+fn too_long(file: &str, limit: u64, announced: bool) -> HubError {
+    let expected = if announced {
+        format!("the hub announced {limit} bytes")
+    } else {
+        format!("accepted where the hub announces no length: at most {limit} bytes")
+    };
+    HubError::Corrupt { file: file.to_owned(), found: format!("more than {limit} bytes"), expected }
 }
 
 /// Whether a blob is complete. One under its final name always is, unless its length is wrong
@@ -223,7 +228,7 @@ impl Partial {
         Err(HubError::Corrupt {
             file: file.to_owned(),
             found: format!("SHA-256 {found}"),
-            expected: format!("SHA-256 {etag}"),
+            expected: format!("the hub announced SHA-256 {etag}"),
         })
     }
 
@@ -261,4 +266,16 @@ fn open_shared(path: &Path) -> Result<File, HubError> {
         .truncate(false)
         .open(path)
         .map_err(HubError::io(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::too_long;
+
+    #[test]
+    fn only_what_was_announced_is_called_so() {
+        assert!(too_long("a", 7, true).to_string().contains("the hub announced 7 bytes"));
+        let unannounced = too_long("a", 7, false).to_string();
+        assert!(unannounced.contains("announces no length: at most 7 bytes"), "{unannounced}");
+    }
 }

@@ -144,14 +144,15 @@ pub enum HubError {
         reason: String,
     },
 
-    /// The downloaded bytes do not have the announced length or checksum.
-    #[error("{}: received {found}, the hub announced {expected}; nothing was kept", quoted(file))]
+    /// The downloaded bytes do not have the announced length or checksum, or are too many where no length was
+    /// announced.
+    #[error("{}: received {found}, {expected}; nothing was kept", quoted(file))]
     Corrupt {
         /// The file's name in the repository.
         file: String,
         /// The length or checksum of the downloaded bytes.
         found: String,
-        /// The length or checksum that the hub announced.
+        /// What the hub announced, or how much is accepted where it announced nothing.
         expected: String,
     },
 

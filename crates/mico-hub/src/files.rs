@@ -1,10 +1,10 @@
 //! The files of a repository that are needed to load a model.
 
-use std::fs::File;
 use std::path::Path;
 
 use mico_tensors::ShardIndex;
 pub(super) use mico_tensors::{INDEX_FILE, SINGLE_FILE};
+use mico_util::input::open_regular;
 
 use crate::error::HubError;
 
@@ -32,7 +32,7 @@ const MAX_SHARD_NAME: usize = 200;
 /// index cannot request any other file.
 pub(crate) fn shards(index: &Path) -> Result<Vec<String>, HubError> {
     let bad = |reason: String| HubError::BadIndex { path: index.to_path_buf(), reason };
-    let file = File::open(index).map_err(HubError::io(index))?;
+    let file = open_regular(index).map_err(HubError::io(index))?;
     let listed = ShardIndex::read(file).map_err(|error| match error {
         mico_tensors::Error::Io(error) => HubError::io(index)(error),
         other => bad(other.to_string()),

@@ -33,7 +33,7 @@ pub use options::{
     CONNECT_TIMEOUT, DEFAULT_ENDPOINT, HubOptions, READ_TIMEOUT, RESPONSE_TIMEOUT, Timeouts, Token,
 };
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cache::RepoCache;
@@ -116,6 +116,14 @@ pub const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// is not looked at; asking is the caller's decision.
 pub fn probe(options: &HubOptions) -> Result<(), HubError> {
     client::probe(options, PROBE_TIMEOUT)
+}
+
+/// The repository's folder in a cache if `folder` is one of its snapshots, whose files are links into it.
+pub fn repository_of(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    let snapshots = folder.parent().filter(|above| above.ends_with("snapshots"))?;
+    let repository = snapshots.parent()?;
+    repository.join("blobs").is_dir().then(|| repository.to_owned())
 }
 
 /// The cached snapshot of the revision; an error if a required file is missing.

@@ -1,13 +1,15 @@
 //! Settings for accessing the hub: endpoint, cache folder, token, timeouts and proxy.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use mico_util::input::open_regular;
+
 use crate::endpoint::Endpoint;
 use crate::error::HubError;
+use crate::model_ref::HubId;
 
 /// The base URL of the public Hugging Face hub.
 pub const DEFAULT_ENDPOINT: &str = "https://huggingface.co";
@@ -88,6 +90,11 @@ impl HubOptions {
             proxy: None,
             certificates: None,
         }
+    }
+
+    /// The folder of the cache that holds a repository: its snapshots and the files that they link to.
+    pub fn repository(&self, id: &HubId) -> PathBuf {
+        self.cache.join(id.folder())
     }
 
     /// Reads the process environment: the variables of [`HubOptions::from_vars`] and the usual
@@ -199,7 +206,7 @@ fn expand(value: &str, user_home: Option<&Path>) -> PathBuf {
 
 /// Reads a token file; a missing file means no token, an unreadable one is an error.
 fn read_token(path: &Path) -> Result<Option<Token>, HubError> {
-    let file = match File::open(path) {
+    let file = match open_regular(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(HubError::io(path)(error)),

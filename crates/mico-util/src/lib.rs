@@ -6,6 +6,7 @@
 //! * [`escape_markup`]: text inside HTML and XML documents.
 //! * [`text`]: values of files and users as messages quote them.
 //! * [`catch_panic`]: panics of third-party code on hostile files as errors.
+//! * [`input`]: files that somebody else named, read without waiting and up to a limit.
 //! * [`ErrorKind`]: whose fault an error is, for every front end.
 //! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
 //! * `files` (feature `files`): files that appear whole or not at all.
@@ -19,6 +20,7 @@ pub mod digest;
 mod error_kind;
 #[cfg(feature = "files")]
 pub mod files;
+pub mod input;
 mod markup;
 pub mod memory;
 mod panics;

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+use mico_util::input::open_regular;
+
 use crate::budget::at_most;
 use crate::error::Problem;
 
@@ -16,7 +18,7 @@ pub(crate) struct Source {
 
 impl Source {
     pub(crate) fn open(path: &Path, limit: u64) -> Result<Self, Problem> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         let len = file.metadata()?.len();
         at_most("bytes", len, limit)?;
         Ok(Self { file, len })

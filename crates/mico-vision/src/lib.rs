@@ -45,5 +45,5 @@ pub mod resample;
 pub mod view;
 
 pub use param::ParamError;
-pub use pixels::{EncodeError, RgbImage, Size, SizeError, encode_png};
+pub use pixels::{EncodeError, RgbImage, Size, SizeError, encode_jpeg, encode_png, encode_webp};
 pub use processed::Processed;

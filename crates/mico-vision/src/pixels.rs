@@ -1,6 +1,7 @@
 //! The image type of this crate: upright, 8-bit RGB, never empty.
 
-use image::{ExtendedColorType, ImageEncoder, codecs::png::PngEncoder};
+use image::codecs::{jpeg::JpegEncoder, png::PngEncoder, webp::WebPEncoder};
+use image::{ExtendedColorType, ImageEncoder};
 
 /// Channels of an [`RgbImage`]: red, green, blue.
 pub(crate) const CHANNELS: usize = 3;
@@ -159,11 +160,29 @@ impl RgbImage {
 /// Encodes an image as a PNG file.
 pub fn encode_png(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
     let mut bytes = Vec::new();
-    let Size { width, height } = image.size();
-    PngEncoder::new(&mut bytes)
-        .write_image(image.data(), width, height, ExtendedColorType::Rgb8)
-        .map_err(|error| EncodeError { size: image.size(), reason: error.to_string() })?;
+    write(image, PngEncoder::new(&mut bytes))?;
     Ok(bytes)
+}
+
+/// Encodes an image as a JPEG file of a quality from 1 to 100.
+pub fn encode_jpeg(image: &RgbImage, quality: u8) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = Vec::new();
+    write(image, JpegEncoder::new_with_quality(&mut bytes, quality))?;
+    Ok(bytes)
+}
+
+/// Encodes an image as a WebP file without loss.
+pub fn encode_webp(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
+    let mut bytes = Vec::new();
+    write(image, WebPEncoder::new_lossless(&mut bytes))?;
+    Ok(bytes)
+}
+
+fn write(image: &RgbImage, encoder: impl ImageEncoder) -> Result<(), EncodeError> {
+    let Size { width, height } = image.size();
+    encoder
+        .write_image(image.data(), width, height, ExtendedColorType::Rgb8)
+        .map_err(|error| EncodeError { size: image.size(), reason: error.to_string() })
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! The flags of `mico bench`.
 
-use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
@@ -12,6 +11,7 @@ use mico_vision::Size;
 use crate::choices;
 use crate::images::image_size;
 use crate::model_args::ModelArgs;
+use crate::picture::{self, ChartFormat, PictureFile};
 
 /// The paper's mean prompt, without the visual tokens.
 const TEXT_TOKENS: &str = "69";
@@ -86,8 +86,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub(super) markdown: Option<PathBuf>,
     /// Draw speed-ups into this file, `.svg` or `.png`.
-    #[arg(long, value_name = "FILE", value_parser = plot)]
-    pub(super) plot: Option<Plot>,
+    #[arg(long, value_name = "FILE", value_parser = picture::chart())]
+    pub(super) plot: Option<PictureFile<ChartFormat>>,
     /// The `summary.json` of `mico eval --out`, whose Rel is drawn over the speed-ups.
     #[arg(long, value_name = "FILE", requires = "plot")]
     pub(super) quality: Option<PathBuf>,
@@ -98,31 +98,6 @@ pub struct BenchArgs {
 
 fn count(least: u64, most: u64) -> RangedU64ValueParser<usize> {
     RangedU64ValueParser::new().range(least..=most)
-}
-
-/// A picture and how it is written.
-#[derive(Debug, Clone)]
-pub(super) struct Plot {
-    pub(super) path: PathBuf,
-    pub(super) kind: PlotKind,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlotKind {
-    Svg,
-    Png,
-}
-
-/// Reads the name of a picture.
-fn plot(text: &str) -> Result<Plot, String> {
-    let path = PathBuf::from(text);
-    let ending = path.extension().map(OsStr::to_ascii_lowercase);
-    let kind = match ending.as_ref().and_then(|ending| ending.to_str()) {
-        Some("svg") => PlotKind::Svg,
-        Some("png") => PlotKind::Png,
-        _ => return Err("accepted: names that end in .svg or .png".to_owned()),
-    };
-    Ok(Plot { path, kind })
 }
 
 impl BenchArgs {

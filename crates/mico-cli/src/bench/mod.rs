@@ -14,8 +14,10 @@ use mico_bench::{Benchmark, Comparison, Condition, Journal, Pareto, Progress, Qu
 use mico_select::schedule::Budget;
 
 use crate::failure::Failure;
-use crate::{files, output};
-use args::{Plot, PlotKind};
+use crate::files::{OutputFile, Outputs};
+use crate::model_args::ModelArgs;
+use crate::output;
+use crate::picture::ChartFormat;
 
 static METER: OnceLock<&'static dyn AllocationMeter> = OnceLock::new();
 
@@ -31,26 +33,53 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     }
     let conditions = conditions(args)?;
     // What cannot be read or written is told before anything is measured.
-    let plot = args.plot.as_ref().map(|plot| &plot.path);
-    let written = [("--out", args.out.as_ref()), ("--markdown", args.markdown.as_ref())];
-    for (flag, path) in written.into_iter().chain([("--plot", plot)]) {
-        path.map(|path| files::check(flag, path)).transpose()?;
-    }
+    let mut outputs = Outputs::new();
+    let written = Written::plan(args, &mut outputs)?;
     let quality = args.quality.as_deref().map(Quality::read).transpose();
     let quality =
         quality.map_err(|error| Failure::of(error.kind(), format!("--quality {error}")))?;
-    let report = measured(args, conditions)?;
+    let report = measured(args, conditions, &mut outputs)?;
     let json = serde_json::to_string(&report).map_err(Failure::failed)?;
-    if let Some(path) = &args.out {
-        files::write("--out", path, format!("{json}\n").as_bytes())?;
+    if let Some(file) = &written.out {
+        file.write(format!("{json}\n"))?;
     }
-    if let Some(path) = &args.markdown {
-        files::write("--markdown", path, report.markdown().as_bytes())?;
+    if let Some(file) = &written.markdown {
+        file.write(report.markdown())?;
     }
-    if let Some(plot) = &args.plot {
-        draw(plot, &report, quality.as_ref())?;
+    if let Some((file, format)) = &written.plot {
+        draw(file, *format, &report, quality.as_ref())?;
     }
     output::line(&if args.json { json } else { report.text() })
+}
+
+/// The files that were asked for.
+struct Written {
+    out: Option<OutputFile>,
+    markdown: Option<OutputFile>,
+    plot: Option<(OutputFile, ChartFormat)>,
+}
+
+impl Written {
+    /// Holds them against what is read and against each other.
+    fn plan(args: &BenchArgs, outputs: &mut Outputs) -> Result<Self, Failure> {
+        if args.synthetic.is_none() {
+            args.model.protect(outputs)?;
+        }
+        if let Some(path) = &args.quality {
+            outputs.reads("--quality", path)?;
+        }
+        let mut file = |flag, path: Option<&std::path::PathBuf>| {
+            path.map(|path| outputs.file(flag, path)).transpose()
+        };
+        let out = file("--out", args.out.as_ref())?;
+        let markdown = file("--markdown", args.markdown.as_ref())?;
+        let plot = file("--plot", args.plot.as_ref().map(|plot| &plot.path))?;
+        if let Some(path) = &args.out {
+            outputs.beside("--out", &Journal::path_of(path), "the journal")?;
+        }
+        let plot = plot.zip(args.plot.as_ref().map(|plot| plot.format));
+        Ok(Self { out, markdown, plot })
+    }
 }
 
 /// The unpruned model, and every method at every budget.
@@ -73,7 +102,11 @@ fn conditions(args: &BenchArgs) -> Result<Vec<Condition>, Failure> {
 }
 
 /// Measures what the journal lacks; the model is loaded only if there is such.
-fn measured(args: &BenchArgs, conditions: Vec<Condition>) -> Result<Report, Failure> {
+fn measured(
+    args: &BenchArgs,
+    conditions: Vec<Condition>,
+    outputs: &mut Outputs,
+) -> Result<Report, Failure> {
     let mut journal = match &args.out {
         Some(path) => Journal::open(path, args.resume)?,
         None => Journal::in_memory(),
@@ -88,6 +121,7 @@ fn measured(args: &BenchArgs, conditions: Vec<Condition>) -> Result<Report, Fail
         return Ok(benchmark.report(&journal)?);
     }
     let subject = source.load(args)?;
+    ModelArgs::protect_tower(&subject.engine, outputs)?;
     let bar = ProgressBar::new(0);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs (left {eta}) {msg}")
     {
@@ -104,16 +138,20 @@ fn measured(args: &BenchArgs, conditions: Vec<Condition>) -> Result<Report, Fail
 }
 
 /// Draws speed-ups; what has no place in the picture is named on standard error.
-fn draw(plot: &Plot, report: &Report, quality: Option<&Quality>) -> Result<(), Failure> {
+fn draw(
+    file: &OutputFile,
+    format: ChartFormat,
+    report: &Report,
+    quality: Option<&Quality>,
+) -> Result<(), Failure> {
     let Pareto { drawing, unknown, .. } = Pareto::draw(report, quality);
     if !unknown.is_empty() {
         eprintln!("warning: not drawn, since --quality has no Rel of: {}", unknown.join(", "));
     }
-    let bytes = match plot.kind {
-        PlotKind::Svg => drawing.svg().into_bytes(),
-        PlotKind::Png => drawing.png().map_err(Failure::failed)?,
-    };
-    files::write("--plot", &plot.path, &bytes)
+    file.write(match format {
+        ChartFormat::Svg => drawing.svg().into_bytes(),
+        ChartFormat::Png => drawing.png().map_err(Failure::failed)?,
+    })
 }
 
 impl From<mico_bench::Error> for Failure {

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_eval::EvaluationResult;
+use mico_eval::{EvaluationResult, PICTURES, RESULT_FILES};
 
 use super::write_results;
 use crate::failure::Failure;
+use crate::files::Outputs;
 
 /// Put the parts of a run together and score them as one.
 #[derive(Debug, Args)]
@@ -29,6 +30,14 @@ pub(super) fn run(args: &MergeArgs) -> Result<(), Failure> {
     // Nothing is written before all parts have been found to belong together.
     let whole = EvaluationResult::merged(&args.folders, args.partial)?;
     if let Some(folder) = &args.out {
+        let mut outputs = Outputs::new();
+        for part in &args.folders {
+            for name in RESULT_FILES {
+                outputs.reads("DIR", &part.join(name))?;
+            }
+            outputs.reads_folder("DIR", &part.join(PICTURES))?;
+        }
+        outputs.folder("--out", folder, &RESULT_FILES)?;
         whole.write_whole(&args.folders, folder)?;
     }
     write_results(&whole, args.out.as_deref(), args.json)

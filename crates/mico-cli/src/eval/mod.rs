@@ -6,9 +6,12 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use mico_eval::{Evaluation, EvaluationOptions, EvaluationResult, ModelIdentity, Shard, Split};
+use mico_eval::{
+    Evaluation, EvaluationOptions, EvaluationResult, ModelIdentity, RESULT_FILES, Shard, Split,
+};
 
 use crate::failure::Failure;
+use crate::files::Outputs;
 use crate::model_args::ModelArgs;
 use crate::output;
 use crate::progress::Bar;
@@ -77,6 +80,17 @@ impl EvalArgs {
 }
 
 impl AskArgs {
+    /// Holds the results folder against what is read.
+    fn plan(&self, outputs: &mut Outputs) -> Result<(), Failure> {
+        self.model.protect(outputs)?;
+        self.tasks.protect(outputs)?;
+        if let Some(sweep) = self.settings.sweep_file() {
+            outputs.reads("--sweep", sweep)?;
+        }
+        let out = self.out.as_ref();
+        out.map(|folder| outputs.folder("--out", folder, &RESULT_FILES)).transpose().map(drop)
+    }
+
     fn options(&self) -> Result<EvaluationOptions, Failure> {
         let base = self.model.base()?;
         let tasks = self.tasks.tasks(&self.model, Split::Benchmark)?;
@@ -97,9 +111,12 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
         return merge::run(args);
     }
     let asked = &args.asked;
+    let mut outputs = Outputs::new();
+    asked.plan(&mut outputs)?;
     let evaluation = Evaluation::open(asked.options()?)?;
     let located = asked.model.locate()?;
     let engine = asked.model.load(&located)?;
+    ModelArgs::protect_tower(&engine, &mut outputs)?;
     let (name, loaded) = (&asked.model.model, asked.model.load_identity());
     let identity = ModelIdentity::new(name, located.files(), loaded, &engine)?;
     let bar = Bar::new("answers");

@@ -1,5 +1,7 @@
 //! Under which settings items are asked.
 
+use std::path::Path;
+
 use clap::Args;
 use mico_engine::Setting;
 use mico_engine::pruner::{MethodSpec, PruningSpec, Refinement};
@@ -53,6 +55,11 @@ pub(super) struct SettingArgs {
 const NONE: &str = "none";
 
 impl SettingArgs {
+    /// The file that lists the settings; a built-in sweep has none.
+    pub(super) fn sweep_file(&self) -> Option<&Path> {
+        self.sweep.as_deref().map(Path::new).filter(|path| path.exists())
+    }
+
     /// What is compared; the built-in suite is also asked about plain grey.
     pub(super) fn conditions(&self, base: &Setting, suite: bool) -> Result<Conditions, Failure> {
         let Some(name) = &self.sweep else {

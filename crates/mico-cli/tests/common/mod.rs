@@ -23,6 +23,7 @@ pub(crate) fn json(command: &mut Command) -> Value {
 }
 
 /// Runs a call that must fail: one line on stderr, nothing on stdout.
+#[allow(dead_code, reason = "not every test file has such calls")]
 pub(crate) fn refused(command: &mut Command, status: i32) -> String {
     let output = command.output().unwrap();
     let text = String::from_utf8(output.stderr).unwrap();

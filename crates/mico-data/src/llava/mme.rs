@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mico_util::input::read_regular;
+
 use super::missing_gold;
 use crate::Error;
 use crate::error::excerpt;
@@ -74,14 +76,7 @@ impl Answers {
     pub(super) fn read(files: &[PathBuf]) -> Result<Self, Error> {
         let mut gold = BTreeMap::new();
         for path in files {
-            let size = std::fs::metadata(path).map_err(|e| Error::io(path, &e))?.len();
-            if size > FILE_LIMIT {
-                return Err(Error::format(
-                    path,
-                    format!("{size} bytes, at most {FILE_LIMIT} accepted"),
-                ));
-            }
-            let bytes = std::fs::read(path).map_err(|e| Error::io(path, &e))?;
+            let bytes = read_regular(path, FILE_LIMIT).map_err(|e| Error::io(path, &e))?;
             let text =
                 String::from_utf8(bytes).map_err(|_| Error::format(path, "not UTF-8 text"))?;
             let parent = path.parent();

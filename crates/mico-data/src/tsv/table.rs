@@ -59,11 +59,7 @@ impl Table {
     }
 
     pub(crate) fn with_limit(path: &Path, delimiter: u8, limit: u64) -> Result<Self, Error> {
-        let file = File::open(path).map_err(|e| Error::io(path, &e))?;
-        let metadata = file.metadata().map_err(|e| Error::io(path, &e))?;
-        if !metadata.is_file() {
-            return Err(Error::format(path, "not a file"));
-        }
+        let file = crate::json::open(path)?;
         let reader = ReaderBuilder::new()
             .delimiter(delimiter)
             .has_headers(false)

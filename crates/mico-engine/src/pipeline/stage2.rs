@@ -19,6 +19,8 @@ use crate::trace::{Seconds, timed};
 pub(crate) struct CutSignals {
     /// The block, counted from 1.
     pub(crate) block: usize,
+    /// The visual tokens that were observed, numbered as in the prompt.
+    pub(crate) tokens: Vec<usize>,
     pub(crate) features: Option<Features>,
     pub(crate) relevance: Option<Vec<f32>>,
     pub(crate) text: Option<Features>,
@@ -58,7 +60,8 @@ pub(super) struct Observing<'a> {
 impl Observing<'_> {
     /// Computes what the cut declares, from the block's output and its tapped queries and keys.
     pub(super) fn observe(&self, cut: &Cut) -> Result<CutSignals> {
-        let mut seen = CutSignals { block: cut.block, ..CutSignals::default() };
+        let tokens = self.live.visual.iter().take(self.kinds.visual.len()).copied().collect();
+        let mut seen = CutSignals { block: cut.block, tokens, ..CutSignals::default() };
         if let Some(kind) = cut.signals.attention() {
             seen.relevance = self.attention(cut, kind)?;
         }

@@ -1,10 +1,11 @@
 //! A user's folder: pictures with label maps, objects and questions in plain files.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read};
+use std::fs;
+use std::io::BufReader;
 use std::path::{Component, Path, PathBuf};
 
+use mico_util::input::{BoundedLines, open_regular, read_regular};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
 use serde::Deserialize;
@@ -205,17 +206,14 @@ fn lines<T: DeserializeOwned>(
     mut take: impl FnMut(T) -> std::result::Result<(), String>,
 ) -> Result<()> {
     let failed = FileError::io(path);
-    let mut reader = BufReader::new(File::open(path).map_err(&failed)?);
+    let mut lines = BoundedLines::new(BufReader::new(open_regular(path).map_err(&failed)?), LINE);
     let mut bytes = Vec::new();
-    for line in 1.. {
+    loop {
+        let more = lines.read(&mut bytes);
+        let line = lines.number();
         let wrong = |message: String| FileError::Line { path: path.to_owned(), line, message };
-        bytes.clear();
-        let read = (&mut reader).take(LINE + 1).read_until(b'\n', &mut bytes).map_err(&failed)?;
-        if read == 0 {
-            break;
-        }
-        if bytes.len() as u64 > LINE {
-            return Err(wrong(format!("longer than {LINE} bytes")).into());
+        if !more.map_err(|error| wrong(error.to_string()))? {
+            return Ok(());
         }
         if bytes.iter().all(u8::is_ascii_whitespace) {
             continue;
@@ -223,7 +221,6 @@ fn lines<T: DeserializeOwned>(
         let found = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
         take(found).map_err(wrong)?;
     }
-    Ok(())
 }
 
 impl Source for Folder {
@@ -272,12 +269,8 @@ impl Source for Folder {
 
 /// A file's bytes, at most as many as a picture may have.
 fn read(path: &Path) -> std::result::Result<Vec<u8>, String> {
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let limit = DecodeOptions::default().limits.encoded_bytes;
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(&failed)?;
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(&failed)?;
-    Ok(bytes)
+    read_regular(path, limit).map_err(|error| format!("{}: {error}", path.display()))
 }
 
 #[cfg(test)]

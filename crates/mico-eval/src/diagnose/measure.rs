@@ -4,7 +4,7 @@ use mico_util::SplitMix64;
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::stats::interval;
+use crate::stats::{correlation_interval, interval};
 
 /// Draws of an interval, as in the paper.
 pub const DRAWS: usize = 1000;
@@ -25,7 +25,23 @@ pub struct Measure {
 impl Measure {
     /// A number with the interval of those of its draws that are defined.
     pub(super) fn new(value: Option<f64>, draws: impl IntoIterator<Item = Option<f64>>) -> Self {
-        let ends = value.and_then(|_| interval(draws.into_iter().flatten().collect()));
+        Self::within(value, draws, interval)
+    }
+
+    /// A correlation over positions, each of which stands for the same place in all pictures.
+    pub(super) fn correlation(
+        value: Option<f64>,
+        draws: impl IntoIterator<Item = Option<f64>>,
+    ) -> Self {
+        Self::within(value, draws, correlation_interval)
+    }
+
+    fn within(
+        value: Option<f64>,
+        draws: impl IntoIterator<Item = Option<f64>>,
+        interval: fn(f64, Vec<f64>) -> Option<(f64, f64)>,
+    ) -> Self {
+        let ends = value.and_then(|value| interval(value, draws.into_iter().flatten().collect()));
         Self { value, low: ends.map(|ends| ends.0), high: ends.map(|ends| ends.1) }
     }
 

@@ -9,7 +9,7 @@ use mico_engine::{Engine, Setting};
 use mico_video::VideoOptions;
 
 pub use conditions::Conditions;
-pub use result::{Document, EvaluationResult};
+pub use result::{Document, EvaluationResult, RESULT_FILES};
 
 use crate::error::{Error, Result};
 use crate::fingerprint::ModelIdentity;

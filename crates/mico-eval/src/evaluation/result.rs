@@ -12,6 +12,12 @@ use crate::merge::merge;
 use crate::run::OverlayStore;
 use crate::summary::{Summary, paper_table};
 
+/// The names of the files that [`EvaluationResult::write`] adds to the manifest and the records.
+const SUMMARY: [&str; 4] = ["summary.json", "summary.md", "table.tex", "table.csv"];
+/// Every file of a results folder beside its pictures; the manifest, which comes first, tells such a folder.
+pub const RESULT_FILES: [&str; 6] =
+    [MANIFEST, RECORDS, SUMMARY[0], SUMMARY[1], SUMMARY[2], SUMMARY[3]];
+
 /// What was asked, what was answered, and what that comes to.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -69,10 +75,11 @@ impl EvaluationResult {
     /// there already.
     pub fn write(&self, folder: &Path) -> Result<()> {
         let table = paper_table(&self.summary, &self.manifest.title);
-        write_json(&folder.join("summary.json"), &self.document())?;
-        write_bytes(&folder.join("summary.md"), self.markdown().as_bytes())?;
-        write_bytes(&folder.join("table.tex"), table.latex().as_bytes())?;
-        write_bytes(&folder.join("table.csv"), table.csv().as_bytes())
+        let [json, markdown, latex, csv] = SUMMARY.map(|name| folder.join(name));
+        write_json(&json, &self.document())?;
+        write_bytes(&markdown, self.markdown().as_bytes())?;
+        write_bytes(&latex, table.latex().as_bytes())?;
+        write_bytes(&csv, table.csv().as_bytes())
     }
 
     /// Writes records, pictures and manifest of a run whose parts were put together to a folder that holds

@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use image::codecs::jpeg::JpegEncoder;
-use image::{ExtendedColorType, ImageEncoder as _};
 use mico_chart::overlay::{Clip, Pruned, shade, shade_frames};
 use mico_engine::Outcome;
 use mico_util::files::write_atomic;
-use mico_vision::{RgbImage, Size};
+use mico_util::input::read_regular;
+use mico_vision::{RgbImage, Size, encode_jpeg};
 
 use crate::condition::Condition;
 use crate::error::Result;
@@ -30,6 +29,8 @@ const GAP: u32 = 4;
 const GROUND: [u8; 3] = [128; 3];
 /// Of the JPEG files.
 const QUALITY: u8 = 80;
+/// The most bytes of a picture, several times what one of that size and quality can have.
+const MAX_BYTES: u64 = 2 << 20;
 
 /// A folder of pictures.
 #[derive(Debug)]
@@ -57,6 +58,11 @@ impl OverlayStore {
         results.join(PICTURES).join(format!("{key}.jpg"))
     }
 
+    /// The contents of a picture's file; an error if it is larger than any that is written here.
+    pub fn read(file: &Path) -> Result<Vec<u8>> {
+        Ok(read_regular(file, MAX_BYTES).map_err(FileError::io(file))?)
+    }
+
     /// Copies the pictures of parts of a run into the folder of the whole, if there are any.
     pub fn collect(parts: &[PathBuf], whole: &Path) -> Result<()> {
         for part in parts {
@@ -64,7 +70,7 @@ impl OverlayStore {
             let listed = fs::read_dir(part.join(PICTURES)).into_iter().flatten().flatten();
             for entry in listed.filter(|entry| entry.path().extension() == Some("jpg".as_ref())) {
                 let store = Self::open(whole, 0)?;
-                let bytes = fs::read(entry.path()).map_err(FileError::io(&entry.path()))?;
+                let bytes = Self::read(&entry.path())?;
                 store.write(&entry.file_name().to_string_lossy(), &bytes)?;
             }
         }
@@ -84,7 +90,8 @@ impl OverlayStore {
         inputs: &[InputPixels],
         outcome: &Outcome,
     ) -> Result<()> {
-        let Some(jpeg) = sheet(&shaded(inputs, outcome)).and_then(|sheet| encode(&sheet)) else {
+        let sheet = sheet(&shaded(inputs, outcome));
+        let Some(jpeg) = sheet.and_then(|sheet| encode_jpeg(&sheet, QUALITY).ok()) else {
             return Ok(());
         };
         self.write(&format!("{key}.jpg"), &jpeg)
@@ -146,15 +153,6 @@ fn sheet(pictures: &[RgbImage]) -> Option<RgbImage> {
     Some(out)
 }
 
-fn encode(picture: &RgbImage) -> Option<Vec<u8>> {
-    let mut jpeg = Vec::new();
-    let Size { width, height } = picture.size();
-    JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
-        .write_image(picture.data(), width, height, ExtendedColorType::Rgb8)
-        .ok()?;
-    Some(jpeg)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,8 +167,6 @@ mod tests {
         assert_eq!(shaded.size(), Size::new(52, 31));
         assert_eq!(shaded.pixel(0, 24), Some([9, 8, 7]));
         assert_eq!(shaded.pixel(0, 21), Some(GROUND));
-        let jpeg = encode(&shaded).unwrap();
-        assert_eq!(&jpeg[..2], [0xff, 0xd8]);
     }
 
     #[test]

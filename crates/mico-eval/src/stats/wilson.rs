@@ -12,7 +12,8 @@ pub fn wilson(right: usize, asked: usize) -> (f64, f64) {
     let center = p + Z * Z / (2.0 * n);
     let spread = Z * (p * (1.0 - p) / n + Z * Z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + Z * Z / n;
-    (((center - spread) / scale).max(0.0), ((center + spread) / scale).min(1.0))
+    // Rounding must not put the share itself outside.
+    (((center - spread) / scale).max(0.0).min(p), ((center + spread) / scale).min(1.0).max(p))
 }
 
 #[cfg(test)]

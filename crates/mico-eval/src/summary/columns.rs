@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use mico_score::{Fields, Grade};
 
-use crate::error::Result;
+use super::missing::missing_of;
+use crate::error::{Error, Result};
 use crate::journal::Journal;
 use crate::manifest::Manifest;
 use crate::record::{Record, RunKey};
@@ -67,13 +68,28 @@ impl Column {
         self.answered(setting) == self.items.len()
     }
 
-    pub(super) fn answered(&self, setting: usize) -> usize {
+    pub(crate) fn answered(&self, setting: usize) -> usize {
         self.answers[setting].iter().flatten().count()
     }
 }
 
-/// Every track of a run. Records of other runs, settings and items beyond the limit are left alone.
+/// Every track of a run. Records of other runs, settings and items beyond the limit are left alone. It is an
+/// error if a record is missing of a run that came to its end.
 pub fn columns_of(manifest: &Manifest, journal: &Journal) -> Result<Vec<Column>> {
+    let columns = present_columns(manifest, journal)?;
+    match missing_of(manifest, &columns).filter(|_| manifest.finished) {
+        Some(reason) => Err(Error::MissingRecords { reason }),
+        None => Ok(columns),
+    }
+}
+
+/// What records are missing of a run, whether it came to its end or not.
+pub(crate) fn missing_records(manifest: &Manifest, journal: &Journal) -> Result<Option<String>> {
+    Ok(missing_of(manifest, &present_columns(manifest, journal)?))
+}
+
+/// Every track of a run with what there is of it.
+fn present_columns(manifest: &Manifest, journal: &Journal) -> Result<Vec<Column>> {
     let settings: BTreeMap<String, usize> =
         (0..).zip(&manifest.settings).map(|(at, s)| (s.key(), at)).collect();
     let mut sorted: BTreeMap<(RunKey, String), Vec<Record>> = BTreeMap::new();

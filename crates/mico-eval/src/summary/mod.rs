@@ -5,6 +5,7 @@ mod columns;
 mod compare;
 mod draws;
 mod markdown;
+mod missing;
 mod paper;
 
 use mico_score::Track;
@@ -18,6 +19,7 @@ use crate::manifest::{Manifest, RefusedSetting};
 use crate::shard::Shard;
 use crate::stats::interval;
 pub use columns::columns_of;
+pub(crate) use columns::missing_records;
 pub use columns::{Column, GradedAnswer, TrackItem};
 pub(crate) use compare::verdict;
 pub use compare::{Comparison, TrackComparison};
@@ -38,7 +40,7 @@ pub struct Estimate {
 impl Estimate {
     /// A value with the interval of its draws; with the value alone if there are none.
     pub(crate) fn from_resamples(value: f64, draws: Vec<f64>) -> Self {
-        let (low, high) = interval(draws).unwrap_or((value, value));
+        let (low, high) = interval(value, draws).unwrap_or((value, value));
         Self { value, low, high }
     }
 }

@@ -3,11 +3,13 @@
 mod builtin;
 
 use std::fmt::Write as _;
+use std::io::ErrorKind;
 use std::path::Path;
 
 use mico_engine::Setting;
 use mico_engine::pruner::{MethodSpec, PruningSpec};
 use mico_select::schedule::Budget;
+use mico_util::input::read_regular;
 use serde::Deserialize;
 
 use crate::condition::Condition;
@@ -230,13 +232,13 @@ fn read(name: &str) -> Result<String> {
     let path = Path::new(name);
     let wrong = |message: String| Error::Sweep { name: name.to_owned(), message };
     let known: Vec<&str> = BUILTIN_SWEEPS.iter().map(|(name, _)| *name).collect();
-    let found = std::fs::metadata(path).map_err(|error| {
-        wrong(format!("{error}; accepted: a file, or one of {}", known.join(", ")))
+    let bytes = read_regular(path, MAX_BYTES).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            wrong(format!("{error}; accepted: a file, or one of {}", known.join(", ")))
+        }
+        _ => wrong(error.to_string()),
     })?;
-    if !found.is_file() || found.len() > MAX_BYTES {
-        return Err(wrong(format!("is no file of at most {MAX_BYTES} bytes")));
-    }
-    std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))
+    String::from_utf8(bytes).map_err(|_| wrong("is no UTF-8 text".to_owned()))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Answers to VTC-Bench's questions, from sample logs of lmms-eval or from a run.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
 use mico_score::rules::vtc;
+use mico_util::input::{BoundedLines, open_regular};
 use serde_json::Value;
 
 use super::TASKS;
@@ -14,6 +14,9 @@ use crate::file_error::FileError;
 use crate::journal::Journal;
 use crate::manifest::Manifest;
 use crate::summary::columns_of;
+
+/// The longest line of a sample log.
+const LINE_LIMIT: u64 = 16 << 20;
 
 /// Whether each question was answered rightly, by task and document.
 pub(super) type Logs = BTreeMap<&'static str, BTreeMap<String, bool>>;
@@ -118,14 +121,20 @@ fn names(name: &str, task: &str) -> bool {
 
 fn log(path: &Path, task: &str) -> Result<BTreeMap<String, bool>> {
     let failed = |reason: String| Error::Incompatible { path: path.to_owned(), reason };
-    let file = File::open(path).map_err(FileError::io(path))?;
+    let file = open_regular(path).map_err(FileError::io(path))?;
+    let mut lines = BoundedLines::new(BufReader::new(file), LINE_LIMIT);
     let mut answers = BTreeMap::new();
-    for (number, line) in (1..).zip(BufReader::new(file).lines()) {
-        let line = line.map_err(|error| failed(format!("line {number}: {error}")))?;
-        if line.trim().is_empty() {
+    let mut line = Vec::new();
+    loop {
+        let more = lines.read(&mut line);
+        let number = lines.number();
+        if !more.map_err(|error| failed(format!("line {number}: {error}")))? {
+            return Ok(answers);
+        }
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let record: Value = serde_json::from_str(&line)
+        let record: Value = serde_json::from_slice(&line)
             .map_err(|error| failed(format!("line {number}: no JSON ({error})")))?;
         let id = match record.get("doc_id") {
             Some(Value::String(id)) => id.clone(),
@@ -136,5 +145,4 @@ fn log(path: &Path, task: &str) -> Result<BTreeMap<String, bool>> {
             return Err(failed(format!("line {number}: a second record of document {id}")));
         }
     }
-    Ok(answers)
 }

@@ -173,7 +173,7 @@ fn summary(on: &Diagnose<'_>, bins: &Bins, damaged: Vec<DamagedImage>) -> Inform
     let trimmed = |(index, (name, trim)): (usize, (&'static str, Trim))| Trimmed {
         trim: name,
         n: trim.keep(&pairs(&points)).len(),
-        rho: Measure::new(rho(&points, trim), again.iter().map(|all| all[index])),
+        rho: Measure::correlation(rho(&points, trim), again.iter().map(|all| all[index])),
     };
     let positions = TRIMS.into_iter().enumerate().map(trimmed).collect();
     // Entropies do not change where norms alone are drawn again.
@@ -190,7 +190,7 @@ fn summary(on: &Diagnose<'_>, bins: &Bins, damaged: Vec<DamagedImage>) -> Inform
         label_count: on.label_count,
         pictures,
         positions,
-        norms_alone: Measure::new(rho(&points, Trim::None), drawn_norms),
+        norms_alone: Measure::correlation(rho(&points, Trim::None), drawn_norms),
         tokens,
         bins: bins.each(&points),
         points,
