@@ -14,10 +14,11 @@ use serde::Serialize;
 
 use crate::choices::single;
 use crate::failure::Failure;
+use crate::interrupt::{self, Interruptible};
 use crate::model_args::ModelArgs;
 use crate::progress::Bar;
 use crate::task_args::{MAX_LIMIT, SUITES};
-use crate::{files, output};
+use crate::{files, output, terminal};
 
 /// Damaged pictures named on standard error.
 const NAMED: usize = 5;
@@ -55,7 +56,7 @@ pub struct DiagnoseArgs {
     limit: usize,
     /// Draws pictures, halves and masks; which scenes, of the built-in ones.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
-    seed: u32,
+    seed: u64,
     /// Folder for JSON, Markdown, the plot and the positions.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -96,7 +97,7 @@ struct Document<'a> {
     model: &'a str,
     fingerprint: String,
     argv: Vec<String>,
-    seed: u32,
+    seed: u64,
     limit: usize,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
@@ -128,7 +129,7 @@ impl DiagnoseArgs {
     /// The pictures, and the checks they are for.
     fn source(&self) -> Result<(Box<dyn Source>, Vec<Check>), Failure> {
         let Some(root) = &self.data else {
-            let scenes = Scenes::new(self.seed.into(), self.limit);
+            let scenes = Scenes::new(self.seed, self.limit);
             return Ok((Box::new(scenes), self.asked()));
         };
         if !root.is_dir() {
@@ -156,13 +157,14 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
     let base = args.model.base()?.options()?;
     let (source, checks) = args.source()?;
+    let _interruptible = Interruptible::begin();
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
     let on = Diagnose {
         engine: &engine,
         base: &base,
         source: source.as_ref(),
-        seed: args.seed.into(),
+        seed: args.seed,
         limit: args.limit,
         budget: args.budget,
         label_count: match args.label_count {
@@ -170,7 +172,12 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
             Counting::Pixels => LabelCount::Pixels,
         },
     };
-    let diagnosis = engine.install(|| diagnose(&on, &checks))?;
+    let diagnosis = engine.install(|| diagnose(&on, &checks));
+    if interrupt::is_asked() && diagnosis.is_err() {
+        let none = "stopped; the checks keep no records: the same call begins again";
+        return Err(Failure::interrupted(none));
+    }
+    let diagnosis = diagnosis?;
     let document = Document {
         model: &args.model.model,
         fingerprint: fingerprint(located.files())?,
@@ -185,14 +192,17 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
     if args.json {
         return output::json(&document);
     }
-    output::line(diagnosis.markdown().trim_end())
+    terminal::print(&diagnosis.markdown())
 }
 
 fn diagnose(on: &Diagnose<'_>, checks: &[Check]) -> Result<Diagnosis, Failure> {
     let mut diagnosis = Diagnosis { source: on.source.name(), ..Diagnosis::default() };
     for check in checks {
         let bar = Bar::new(check.name());
-        let show = |done: usize, total: usize| bar.show(done, total);
+        let show = |done: usize, total: usize| {
+            bar.show(done, total);
+            interrupt::flow()
+        };
         let damaged = match check {
             Check::Information => &diagnosis.information.insert(information(on, &show)?).damaged,
             Check::Reliability => &diagnosis.reliability.insert(reliability(on, &show)?).damaged,

@@ -1,9 +1,32 @@
 //! Models by name: what of the command line depends on whether this build can ask the hub.
 
+use std::path::{Path, PathBuf};
+
+use mico_engine::families::FamilySpec;
+
 #[cfg(feature = "hub")]
-pub(crate) use with_hub::{folder, status};
+pub(crate) use with_hub::status;
 #[cfg(not(feature = "hub"))]
-pub(crate) use without_hub::{folder, status};
+pub(crate) use without_hub::status;
+
+use crate::failure::Failure;
+#[cfg(feature = "hub")]
+use with_hub::fetched;
+#[cfg(not(feature = "hub"))]
+use without_hub::fetched;
+
+/// The folder of a model, fetched from the hub if need be. The names of published models stand for their
+/// hub ids, unless there is such a folder.
+pub(crate) fn folder(model: &str) -> Result<PathBuf, Failure> {
+    let preset = FamilySpec::preset(model).ok().filter(|_| !Path::new(model).exists());
+    match preset.and_then(|(_, preset)| preset.hub_id) {
+        Some(id) => {
+            eprintln!("note: {model} is {id}");
+            fetched(id)
+        }
+        None => fetched(model),
+    }
+}
 
 #[cfg(feature = "hub")]
 mod with_hub {
@@ -15,7 +38,7 @@ mod with_hub {
     use crate::failure::Failure;
 
     /// The folder of a model, fetched from the hub if need be.
-    pub(crate) fn folder(model: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn fetched(model: &str) -> Result<PathBuf, Failure> {
         let reference = ModelRef::parse(model).map_err(Failure::misused)?;
         let options = HubOptions::from_env().map_err(Failure::misused)?;
         let bar = ProgressBar::no_length();
@@ -56,7 +79,7 @@ mod without_hub {
     use crate::failure::Failure;
 
     /// The folder of a model. Everything else would be a hub id, which this build cannot look up.
-    pub(crate) fn folder(model: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn fetched(model: &str) -> Result<PathBuf, Failure> {
         let path = Path::new(model);
         if path.is_dir() {
             return Ok(path.to_path_buf());

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod again;
 #[cfg(feature = "eval")]
 pub mod bench;
 #[cfg(feature = "eval")]
@@ -24,10 +25,12 @@ pub mod flops;
 mod generation_args;
 mod hub;
 mod images;
+mod interrupt;
 pub mod man;
 mod model_args;
 pub mod models;
 mod output;
+mod overlay;
 mod progress;
 mod pruning_args;
 #[cfg(feature = "eval")]
@@ -39,10 +42,14 @@ pub mod select;
 pub mod size;
 #[cfg(feature = "eval")]
 mod task_args;
+#[cfg(feature = "eval")]
+mod terminal;
 pub mod trace;
 mod visual_args;
+mod vocabulary;
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -130,17 +137,19 @@ impl Cli {
         match read {
             Ok(cli) => Ok(Some(cli)),
             Err(Unread::Variable(failure)) => Err(failure),
-            Err(Unread::Parser(error)) => match error.kind() {
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                    // A closed pipe is the reader's choice, not a failure.
-                    let _ = error.print();
-                    Ok(None)
+            Err(Unread::Parser(error)) => {
+                match error.kind() {
+                    ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                        output::written(error.print()).map(|()| None)
+                    }
+                    ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                        Err(Failure::misused("no verb given, see 'mico --help'"))
+                    }
+                    ErrorKind::UnknownArgument => Err(misplaced_file(&args)
+                        .map_or_else(|| Failure::from(error), Failure::misused)),
+                    _ => Err(Failure::from(error)),
                 }
-                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                    Err(Failure::misused("no verb given, see 'mico --help'"))
-                }
-                _ => Err(Failure::from(error)),
-            },
+            }
         }
     }
 
@@ -153,4 +162,24 @@ impl Cli {
     pub fn run(&self) -> Result<(), Failure> {
         self.verb.work().0()
     }
+}
+
+/// What was probably meant by a command line with a word too many, if one of its words is a file that a flag
+/// should stand before.
+fn misplaced_file(args: &[OsString]) -> Option<String> {
+    let (verb, words) = args.get(1..)?.split_first()?;
+    let command = Cli::command();
+    let verb = command.find_subcommand(verb)?;
+    verb.get_arguments().find(|arg| arg.get_long() == Some("image"))?;
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let takes_value = |flag: &str| {
+        let known = verb.get_arguments().find(|arg| arg.get_long() == flag.strip_prefix("--"));
+        known.is_some_and(|arg| arg.get_action().takes_values())
+    };
+    let is_free =
+        |at: &usize| !words[*at].starts_with('-') && (*at == 0 || !takes_value(words[*at - 1]));
+    let free: Vec<&str> = (0..words.len()).filter(is_free).map(|at| words[at]).collect();
+    let file = *free.iter().find(|word| Path::new(word).is_file())?;
+    let others: Vec<&str> = free.into_iter().filter(|word| *word != file).collect();
+    Some(visual_args::meant(file, &others))
 }
