@@ -1,12 +1,15 @@
 //! The command line once more, for telling how to go on.
 
+#[cfg(any(test, feature = "eval"))]
 use std::ffi::OsString;
 
 /// How to go on with work that was stopped: this call, with `flag` if it does not have it yet.
+#[cfg(feature = "eval")]
 pub(crate) fn with_flag(flag: &str) -> String {
     line(std::env::args_os(), flag)
 }
 
+#[cfg(any(test, feature = "eval"))]
 fn line(args: impl Iterator<Item = OsString>, flag: &str) -> String {
     let mut words: Vec<String> = args.skip(1).map(|word| quoted(&word.to_string_lossy())).collect();
     if !words.iter().any(|word| word == flag) {

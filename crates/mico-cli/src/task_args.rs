@@ -98,7 +98,9 @@ impl TaskArgs {
             ("--seed", self.seed.is_some() && !seeded, "benchmarks are asked as they are"),
         ];
         match given.iter().find(|(_, unused, _)| *unused) {
-            Some((flag, _, why)) => Err(Failure::misused(format!("{flag} has no effect: {why}"))),
+            Some((flag, _, why)) => {
+                Err(Failure::misused(format!("{flag} (or its variable) has no effect: {why}")))
+            }
             None => Ok(()),
         }
     }

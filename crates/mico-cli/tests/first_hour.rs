@@ -63,6 +63,9 @@ fn an_image_is_asked_for_unless_none_is_wanted() {
     assert!(message.contains("--image FILE") && message.contains("--no-image"), "{message}");
     let (answer, notes) = said(&mut mico(&["run", "--no-image", "What shape is red?"]));
     assert!(!answer.trim().is_empty() && notes.contains("no image"), "{notes}");
+    // Variables may have been set for other calls.
+    let mut quiet = mico(&["run", "--no-image", "What shape is red?"]);
+    said(quiet.envs([("MICO_BUDGET", "64"), ("MICO_IMAGE", "x.png"), ("MICO_METHOD", "fastv")]));
     for flag in [["--budget", "64"], ["--overlay", "kept.png"], ["--image", "x.png"]] {
         let message = refused(mico(&["run", "--no-image", "What?"]).args(flag), 2);
         assert!(message.contains("--no-image"), "{message}");
@@ -148,7 +151,6 @@ fn flags_without_effect_are_told() {
     assert!(refused(mico(&question).args(other), 2).contains("video_newline"));
 }
 
-#[cfg(feature = "eval")]
 #[test]
 fn evaluations_refuse_flags_without_effect() {
     for (call, flag) in [
@@ -173,7 +175,6 @@ fn evaluations_refuse_flags_without_effect() {
     assert!(message.contains("nosuch"), "{message}");
 }
 
-#[cfg(feature = "eval")]
 #[test]
 fn a_model_that_is_not_there_is_the_same_mistake_everywhere() {
     let image = example("shapes.png");
@@ -228,7 +229,6 @@ fn help_names_every_switch_and_fails_where_it_cannot_be_written() {
     }
 }
 
-#[cfg(feature = "eval")]
 #[test]
 fn seeds_have_one_type() {
     let large = "5000000000";
@@ -240,7 +240,7 @@ fn seeds_have_one_type() {
     }
 }
 
-#[cfg(all(unix, feature = "eval"))]
+#[cfg(unix)]
 #[test]
 fn ctrl_c_says_how_to_go_on() {
     use std::io::{BufRead, BufReader, Read};
