@@ -27,6 +27,7 @@ mod hub;
 mod images;
 mod interrupt;
 pub mod man;
+mod meant;
 mod model_args;
 pub mod models;
 mod output;
@@ -49,7 +50,6 @@ mod visual_args;
 mod vocabulary;
 
 use std::ffi::OsString;
-use std::path::Path;
 
 use clap::error::ErrorKind;
 use clap::{Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -137,19 +137,20 @@ impl Cli {
         match read {
             Ok(cli) => Ok(Some(cli)),
             Err(Unread::Variable(failure)) => Err(failure),
-            Err(Unread::Parser(error)) => {
-                match error.kind() {
-                    ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-                        output::written(error.print()).map(|()| None)
-                    }
-                    ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-                        Err(Failure::misused("no verb given, see 'mico --help'"))
-                    }
-                    ErrorKind::UnknownArgument => Err(misplaced_file(&args)
-                        .map_or_else(|| Failure::from(error), Failure::misused)),
-                    _ => Err(Failure::from(error)),
+            Err(Unread::Parser(error)) => match error.kind() {
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+                    output::written(error.print()).map(|()| None)
                 }
-            }
+                ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+                    Err(Failure::misused("no verb given, see 'mico --help'"))
+                }
+                ErrorKind::UnknownArgument => Err(meant::misplaced_file(&args, &Self::command())
+                    .map_or_else(|| Failure::from(error), Failure::misused)),
+                ErrorKind::InvalidSubcommand => {
+                    Err(Failure::from(meant::with_similar_verb(error, &Self::command())))
+                }
+                _ => Err(Failure::from(error)),
+            },
         }
     }
 
@@ -162,24 +163,4 @@ impl Cli {
     pub fn run(&self) -> Result<(), Failure> {
         self.verb.work().0()
     }
-}
-
-/// What was probably meant by a command line with a word too many, if one of its words is a file that a flag
-/// should stand before.
-fn misplaced_file(args: &[OsString]) -> Option<String> {
-    let (verb, words) = args.get(1..)?.split_first()?;
-    let command = Cli::command();
-    let verb = command.find_subcommand(verb)?;
-    verb.get_arguments().find(|arg| arg.get_long() == Some("image"))?;
-    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
-    let takes_value = |flag: &str| {
-        let known = verb.get_arguments().find(|arg| arg.get_long() == flag.strip_prefix("--"));
-        known.is_some_and(|arg| arg.get_action().takes_values())
-    };
-    let is_free =
-        |at: &usize| !words[*at].starts_with('-') && (*at == 0 || !takes_value(words[*at - 1]));
-    let free: Vec<&str> = (0..words.len()).filter(is_free).map(|at| words[at]).collect();
-    let file = *free.iter().find(|word| Path::new(word).is_file())?;
-    let others: Vec<&str> = free.into_iter().filter(|word| *word != file).collect();
-    Some(visual_args::meant(file, &others))
 }

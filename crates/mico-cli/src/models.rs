@@ -82,7 +82,6 @@ pub fn run(args: &ModelsArgs) -> Result<(), Failure> {
     for (family, rule) in rules {
         output::line(&format!("{family:<23} {rule}"))?;
     }
-    let taken =
-        "--model takes either name, or a folder with the files of such a model in any size.";
+    let taken = "--model takes either name, or a folder with such a model in any size.";
     output::line(&format!("\n{taken}"))
 }

@@ -6,6 +6,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
+#[allow(dead_code, reason = "commands are run, and no more")]
 mod common;
 
 use std::path::{Path, PathBuf};

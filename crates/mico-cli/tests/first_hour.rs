@@ -38,6 +38,13 @@ fn without_arguments_run_says_what_to_type() {
 fn what_was_meant_is_told_in_the_same_line() {
     let message = refused(&mut mico(&["rnu"]), 2);
     assert!(message.contains("did you mean 'run'"), "{message}");
+    for (wrong, meant) in [("modles", "models"), ("evl", "eval"), ("doktor", "doctor")] {
+        let message = refused(&mut mico(&[wrong]), 2);
+        assert!(message.contains(&format!("did you mean '{meant}'")), "{message}");
+    }
+    assert!(!refused(&mut mico(&["photograph"]), 2).contains("did you mean"));
+    let message = refused(&mut mico(&["eval", "merg", "x"]), 2);
+    assert!(message.contains("merg"), "{message}");
     let message = refused(&mut mico(&["run", "--imagee", "x", "What?"]), 2);
     assert!(message.contains("did you mean '--image'"), "{message}");
     let folder = tempfile::tempdir().unwrap();
@@ -207,7 +214,7 @@ fn threads_beyond_reason_are_refused() {
 #[test]
 fn a_trace_names_only_the_refinement_there_was() {
     let image = example("shapes.png");
-    let trace = ["trace", "--image", &image, "--prompt", "What shape is red?", "--budget", "64"];
+    let trace = ["trace", "--image", &image, "--prompt", "What shape is red?", "--budget", "300"];
     let of = |method: &str| said(mico(&trace).args(["--method", method])).0;
     assert!(of("visionzip").contains("no refinement"));
     assert!(of("mico").contains("refinement after block 2"));

@@ -56,10 +56,13 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     if args.json {
         return output::line(&json);
     }
+    let text = report.text();
     match terminal::width() {
+        Some(width) if text.lines().any(|line| line.chars().count() > width) => {
+            output::line(&terminal::fitted(&report.markdown(), width))
+        }
         // Piped, the table is as wide as it is.
-        None => output::line(&report.text()),
-        Some(width) => output::line(&terminal::fitted(&report.markdown(), width)),
+        _ => output::line(&text),
     }
 }
 
