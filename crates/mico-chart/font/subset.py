@@ -1,4 +1,4 @@
-"""The letters of MiCo's pictures: DejaVu Sans, cut down to what charts and captions write.
+"""The letters of MiCo's pictures: DejaVu Sans, cut down to the scripts that are set letter by letter.
 
 Usage: npm pack dejavu-fonts-ttf@2.37.3 && tar xzf dejavu-fonts-ttf-2.37.3.tgz
        pip install fonttools==4.60.1
@@ -17,31 +17,18 @@ from fontTools.ttLib import TTFont
 
 FONTTOOLS = "4.60.1"
 SOURCE_SHA256 = "7da195a74c55bef988d0d48f9508bd5d849425c1770dba5d7bfc6ce9ed848954"
-MOST_BYTES = 150_000
+MOST_BYTES = 400_000
 
-RANGES = [
-    (0x0020, 0x007E),  # Latin: letters, digits, punctuation
-    (0x00A0, 0x017F),  # Latin-1, Latin Extended-A
-    (0x0192, 0x0192), (0x01CD, 0x01DC), (0x0218, 0x021B),  # florin, pinyin, Romanian
-    (0x02C6, 0x02DD),  # spacing accents
-    (0x0384, 0x03CE),  # Greek
-    (0x0400, 0x045F), (0x0490, 0x0491),  # Cyrillic
-    (0x1EA0, 0x1EF9),  # Vietnamese
-    (0x2010, 0x2027), (0x2030, 0x205E),  # dashes, quotation marks, bullets, ellipsis, primes
-    (0x2070, 0x208E),  # superscripts and subscripts
-    (0x20AC, 0x20AC), (0x2116, 0x2116), (0x2122, 0x2122), (0x2126, 0x2126),  # euro, numero, trade mark, ohm
-    (0x2150, 0x215E),  # fractions
-    (0x2190, 0x2199), (0x21D0, 0x21D4),  # arrows
-    (0x2200, 0x222E), (0x2234, 0x2237), (0x223C, 0x223C), (0x2243, 0x224B),  # mathematics
-    (0x2260, 0x2265), (0x226A, 0x226B), (0x2282, 0x2287), (0x2295, 0x2297), (0x22A5, 0x22A5), (0x22C5, 0x22C5),
-    (0x2308, 0x230B),  # ceiling and floor
-    (0x2460, 0x2473),  # circled numbers
-    (0x2500, 0x257F), (0x2580, 0x2593),  # boxes and blocks
-    (0x25A0, 0x25D1), (0x25E6, 0x25E6),  # geometric shapes
-    (0x2605, 0x2606), (0x2610, 0x2612), (0x2639, 0x263B), (0x2660, 0x2667), (0x266A, 0x266F),  # stars, ballot boxes, faces, suits
-    (0x2713, 0x2718), (0x2764, 0x2764), (0x27F6, 0x27F6),  # ticks, crosses, heart, long arrow
-    (0xFB00, 0xFB04),  # ligatures that texts may hold already
-    (0xFFFD, 0xFFFD),  # what stands for a character that is not here
+# Everything but scripts that would need shaping or have too few readers here: those draw as the replacement.
+LEFT_OUT = [
+    (0x0300, 0x036F),  # combining marks, which are not placed
+    (0x0590, 0x07FF),  # Hebrew, Arabic, N'Ko: written from right to left
+    (0x1400, 0x16FF),  # Canadian syllabics, Ogham
+    (0x1D00, 0x1DFF),  # phonetic letters
+    (0x2C60, 0x2C7F), (0x2D30, 0x2D7F), (0x4DC0, 0x4DFF), (0xA000, 0xABFF),  # Tifinagh, hexagrams, Lisu
+    (0xE000, 0xF8FF),  # private use
+    (0xFB13, 0xFEFE),  # presentation forms of Armenian, Hebrew and Arabic, variation selectors
+    (0x10000, 0x10FFFF),  # Old Italic, mathematical letters, dominoes, faces
 ]
 
 
@@ -63,7 +50,8 @@ def main(source, target):
     options.recalc_timestamp = False
     font = TTFont(source, recalcTimestamp=False)
     cutter = subset.Subsetter(options)
-    cutter.populate(unicodes=[code for first, last in RANGES for code in range(first, last + 1)])
+    left_out = lambda code: any(first <= code <= last for first, last in LEFT_OUT)
+    cutter.populate(unicodes=[code for code in font.getBestCmap() if not left_out(code)])
     cutter.subset(font)
     font.save(target)
     size = Path(target).stat().st_size

@@ -30,6 +30,8 @@ pub struct Axis {
     pub ticks: Ticks,
     /// Values the range must contain, whatever the points are.
     pub include: Vec<f64>,
+    /// The least and the largest value there can be: the range never leaves them.
+    pub bounds: Option<(f64, f64)>,
 }
 
 /// Where ticks are drawn along an axis.
@@ -57,7 +59,12 @@ impl Axis {
     /// A linear axis with ticks at round numbers.
     pub fn new(label: impl Into<String>) -> Self {
         let (doubling, ticks, include) = (false, Ticks::Round, Vec::new());
-        Self { label: label.into(), doubling, ticks, include }
+        Self { label: label.into(), doubling, ticks, include, bounds: None }
+    }
+
+    /// An axis of shares, whose range never leaves 0 to 1.
+    pub fn share(label: impl Into<String>) -> Self {
+        Self { bounds: Some((0.0, 1.0)), ..Self::new(label) }
     }
 
     /// An axis of named rows, from top to bottom.
@@ -112,7 +119,15 @@ impl Axis {
         let (least, most) = ends.filter_map(place).fold((low, high), widen);
         let low = least.max(low - STRETCH * range).min(middle - range / 2.0) - ROOM * range;
         let high = most.min(high + STRETCH * range).max(middle + range / 2.0) + ROOM * range;
+        let (low, high) = self.bounded(low, high);
         Scale { low, high, from, to, doubling: self.doubling }
+    }
+
+    /// The range without what there cannot be; whole if nothing would remain, as with values out of bounds.
+    fn bounded(&self, low: f64, high: f64) -> (f64, f64) {
+        let Some((least, most)) = self.bounds else { return (low, high) };
+        let inside = (low.max(self.linear(least)), high.min(self.linear(most)));
+        if inside.0 < inside.1 { inside } else { (low, high) }
     }
 }
 
@@ -209,6 +224,31 @@ mod tests {
         let (low, high) = lay_out(&axis, &[100.0], &[]).ends();
         assert!(low < 99.0 && high > 101.0, "{low} {high}");
         assert_eq!(texts(&lay_out(&axis, &[-1.0, 1.0], &[]), 50.0), ["\u{2212}1", "0", "1"]);
+    }
+
+    #[test]
+    fn shares_end_at_nothing_and_all() {
+        let axis = Axis::share("accuracy");
+        let scale = lay_out(&axis, &[0.0, 1.0], &[-0.2, 1.4]);
+        assert_eq!(scale.ends(), (0.0, 1.0));
+        assert_eq!(texts(&scale, 20.0).last().unwrap(), "1.0");
+        let (low, high) = lay_out(&axis, &[0.4, 0.5], &[]).ends();
+        assert!(low > 0.3 && high < 0.6, "{low} {high}");
+        let (low, high) = lay_out(&axis, &[2.0, 3.0], &[]).ends();
+        assert!(low < high, "values out of bounds are drawn all the same");
+    }
+
+    #[test]
+    fn ticks_step_by_one_two_or_five() {
+        for (low, high) in [(88.0, 101.0), (-0.51, 0.02), (0.0, 1.4), (3.0, 7.9), (0.001, 0.0097)] {
+            let scale = lay_out(&Axis::new("x"), &[low, high], &[]);
+            let ticks = scale.round_ticks(20.0);
+            for pair in ticks.windows(2) {
+                let step = pair[1].0 - pair[0].0;
+                let digit = (step / 10_f64.powf(step.log10().floor())).round();
+                assert!([1.0, 2.0, 5.0, 10.0].contains(&digit), "{low} to {high}: {ticks:?}");
+            }
+        }
     }
 
     #[test]

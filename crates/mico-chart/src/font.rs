@@ -1,9 +1,12 @@
 //! The embedded font: `DejaVu Sans`, cut down by `font/subset.py`; its licence is `font/LICENSE`.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use tiny_skia::{Path, PathBuilder};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
+
+use crate::text;
 
 /// The font family as CSS names it.
 pub(crate) const FAMILY: &str = "DejaVu Sans";
@@ -61,6 +64,15 @@ pub(crate) fn outlines(text: &str, size: f64, (x, y): (f64, f64)) -> Option<Path
         before = Some(glyph);
     }
     pen.path.finish()
+}
+
+/// How many different characters of a text are drawn as a replacement, because the font has none for them.
+pub fn missing_glyphs(text: &str) -> usize {
+    let Some(face) = FACE.as_ref() else { return 0 };
+    let shown = text::clean(text);
+    let missing =
+        |character: &char| !is_combining(*character) && face.glyph_index(*character).is_none();
+    shown.chars().filter(missing).collect::<BTreeSet<char>>().len()
 }
 
 fn glyph(face: &Face<'_>, character: char) -> GlyphId {
@@ -133,6 +145,17 @@ mod tests {
             assert!(has(character), "{character:?}");
         }
         assert!(!has('\u{4f60}') && !has('\u{1f600}'));
+    }
+
+    #[test]
+    fn scripts_that_are_set_letter_by_letter_are_all_there() {
+        // Latin with two marks, Greek with breathings, Cyrillic of Ukraine and Kazakhstan, Armenian, Georgian.
+        for text in
+            ["\u{1ec7}\u{1e9e}", "\u{1f00}\u{3c9}", "\u{491}\u{4d9}", "\u{531}\u{561}", "\u{10d0}"]
+        {
+            assert_eq!(missing_glyphs(text), 0, "{text}");
+        }
+        assert_eq!(missing_glyphs("e\u{301} \u{4f60}\u{597d}\u{4f60}\n"), 2, "each counts once");
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //!   file, or an element of an HTML document that follows the reader's light or dark preference) or as PNG.
 //! * [`overlay`] shows what pruning kept of an image or a video, beside the question and the answer.
 //!
-//! All text is set in one embedded font (`DejaVu Sans`, 93 KB of it), all colors come from one palette that
+//! All text is set in one embedded font (`DejaVu Sans`, 336 KB of it), all colors come from one palette that
 //! people with weak red or green vision can tell apart. Texts and numbers may be anything: what is no
 //! number is left out, what the font lacks is shown as a replacement character, and no text is markup.
 #![forbid(unsafe_code)]
@@ -24,3 +24,4 @@ pub use chart::{
 };
 pub use color::theme_css;
 pub use drawing::{Drawing, RenderError};
+pub use font::missing_glyphs;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_engine::{Engine, Setting};
+use mico_engine::{Engine, ErrorKind, Setting};
 use mico_eval::{
     Calibration, CalibrationOptions, Run, Shard, Source, Split, Tasks, fingerprint,
     refinable_blocks,
@@ -15,10 +15,12 @@ use serde::Serialize;
 use crate::choices::single;
 use crate::failure::Failure;
 use crate::files::{OutputFolder, Outputs};
+use crate::interrupt::{self, Counted, Interruptible};
 use crate::model_args::ModelArgs;
 use crate::output;
 use crate::progress::Bar;
 use crate::task_args::TaskArgs;
+use crate::terminal;
 
 /// The files of --out.
 const JSON: &str = "calibration.json";
@@ -85,6 +87,8 @@ pub fn run(args: &CalibrateArgs) -> Result<(), Failure> {
     let mut tasks = args.tasks.tasks(&args.model, Split::Calibration)?;
     // Of a benchmark a sample is drawn from all of it: many are sorted by category.
     tasks.limit = tasks.limit.filter(|_| !tasks.has_tracks());
+    args.tasks.check_used(tasks.has_tracks(), true)?;
+    let _interruptible = Interruptible::begin();
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
     ModelArgs::protect_tower(&engine, &mut outputs)?;
@@ -102,7 +106,7 @@ fn sweep(
     let layers =
         if args.layers.is_empty() { refinable_blocks(engine) } else { args.layers.clone() };
     let sample = tasks.has_tracks().then(|| args.tasks.limit.unwrap_or(SAMPLE));
-    let seed = args.tasks.seed.into();
+    let seed = args.tasks.seed.unwrap_or(0);
     let options = CalibrationOptions { tokens: args.budget, layers, pool: args.pool, sample, seed };
     let sources = tasks.open(engine)?;
     let sources: Vec<&dyn Source> = sources.iter().map(AsRef::as_ref).collect();
@@ -118,7 +122,19 @@ fn sweep(
         overlays: None,
     };
     let bar = Bar::new("items");
-    Ok(mico_eval::calibrate(&run, &options, &|done, total| bar.count(done, total))?)
+    let counted = Counted::default();
+    let found = mico_eval::calibrate(&run, &options, &|done, total| {
+        bar.count(done, total);
+        counted.note(done, total);
+        interrupt::flow()
+    });
+    found.map_err(|error| match error.kind() {
+        ErrorKind::Cancelled => {
+            let none = "a calibration keeps no records: the same call begins again";
+            counted.stopped("items", none)
+        }
+        _ => error.into(),
+    })
 }
 
 /// Writes the result files, if there is a folder for them, and prints the table.
@@ -148,7 +164,7 @@ fn write_results(
     if args.json {
         return output::json(&document);
     }
-    output::line(markdown.trim_end())?;
+    terminal::print(&markdown)?;
     let current = engine.schedule().policy.refine_layer;
     eprintln!("best: K={}; this model's schedule has K={current}", found.best);
     Ok(())

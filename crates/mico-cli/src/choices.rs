@@ -9,10 +9,10 @@ use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command};
 #[cfg(feature = "eval")]
 use mico_data::Layout;
-use mico_engine::PromptStyle;
 use mico_engine::families::FamilySpec;
 #[cfg(feature = "eval")]
 use mico_engine::pruner::MethodSpec;
+use mico_engine::{PromptStyle, SWITCHES};
 use mico_model::{Precision, Preset, QuantKind};
 #[cfg(feature = "eval")]
 use mico_score::{Profile, Track};
@@ -158,6 +158,12 @@ pub(crate) fn preset() -> Choice<&'static Preset> {
         FamilySpec::preset(text).map(|(_, preset)| preset).map_err(|error| error.to_string())
     };
     Choice { names, read }
+}
+
+/// What `--switch` says of itself.
+pub(crate) fn switch_help() -> String {
+    let named = SWITCHES.map(|switch| format!("{}={}", switch.name, switch.words().join("|")));
+    format!("A choice the paper leaves open, the default first: {}", named.join(", "))
 }
 
 /// What `--sweep` says of itself.

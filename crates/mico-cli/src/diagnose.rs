@@ -15,10 +15,12 @@ use serde::Serialize;
 use crate::choices::single;
 use crate::failure::Failure;
 use crate::files::{OutputFolder, Outputs};
+use crate::interrupt::{self, Interruptible};
 use crate::model_args::ModelArgs;
 use crate::output;
 use crate::progress::Bar;
 use crate::task_args::{MAX_LIMIT, SUITES};
+use crate::terminal;
 
 /// The files of --out.
 const JSON: &str = "diagnose.json";
@@ -63,7 +65,7 @@ pub struct DiagnoseArgs {
     limit: usize,
     /// Draws pictures, halves and masks; which scenes, of the built-in ones.
     #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
-    seed: u32,
+    seed: u64,
     /// Folder for JSON, Markdown, the plot and the positions.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -104,7 +106,7 @@ struct Document<'a> {
     model: &'a str,
     fingerprint: String,
     argv: Vec<String>,
-    seed: u32,
+    seed: u64,
     limit: usize,
     #[serde(flatten)]
     diagnosis: &'a Diagnosis,
@@ -146,7 +148,7 @@ impl DiagnoseArgs {
     /// The pictures, and the checks they are for.
     fn source(&self) -> Result<(Box<dyn Source>, Vec<Check>), Failure> {
         let Some(root) = &self.data else {
-            let scenes = Scenes::new(self.seed.into(), self.limit);
+            let scenes = Scenes::new(self.seed, self.limit);
             return Ok((Box::new(scenes), self.asked()));
         };
         if !root.is_dir() {
@@ -171,6 +173,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
     Budget::Tokens(args.budget).tokens(1).map_err(Failure::misused)?;
     let base = args.model.base()?.options()?;
     let (source, checks) = args.source()?;
+    let _interruptible = Interruptible::begin();
     let located = args.model.locate()?;
     let engine = args.model.load(&located)?;
     ModelArgs::protect_tower(&engine, &mut outputs)?;
@@ -178,7 +181,7 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
         engine: &engine,
         base: &base,
         source: source.as_ref(),
-        seed: args.seed.into(),
+        seed: args.seed,
         limit: args.limit,
         budget: args.budget,
         label_count: match args.label_count {
@@ -186,7 +189,12 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
             Counting::Pixels => LabelCount::Pixels,
         },
     };
-    let diagnosis = engine.install(|| diagnose(&on, &checks))?;
+    let diagnosis = engine.install(|| diagnose(&on, &checks));
+    if interrupt::is_asked() && diagnosis.is_err() {
+        let none = "stopped; the checks keep no records: the same call begins again";
+        return Err(Failure::interrupted(none));
+    }
+    let diagnosis = diagnosis?;
     let document = Document {
         model: &args.model.model,
         fingerprint: fingerprint(located.files())?,
@@ -201,14 +209,17 @@ pub fn run(args: &DiagnoseArgs) -> Result<(), Failure> {
     if args.json {
         return output::json(&document);
     }
-    output::line(diagnosis.markdown().trim_end())
+    terminal::print(&diagnosis.markdown())
 }
 
 fn diagnose(on: &Diagnose<'_>, checks: &[Check]) -> Result<Diagnosis, Failure> {
     let mut diagnosis = Diagnosis { source: on.source.name(), ..Diagnosis::default() };
     for check in checks {
         let bar = Bar::new(check.name());
-        let show = |done: usize, total: usize| bar.show(done, total);
+        let show = |done: usize, total: usize| {
+            bar.show(done, total);
+            interrupt::flow()
+        };
         let damaged = match check {
             Check::Information => &diagnosis.information.insert(information(on, &show)?).damaged,
             Check::Reliability => &diagnosis.reliability.insert(reliability(on, &show)?).damaged,

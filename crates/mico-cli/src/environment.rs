@@ -25,9 +25,24 @@ const PREFIX: &str = "MICO_";
 
 /// Flags that leave others nothing to say, though the parser knows of no conflict: given beside them on a
 /// command line the others are a mistake, but their variables may have been set for other calls.
-const SILENCES: [(&str, &[&str]); 2] = [
+const SILENCES: [(&str, &[&str]); 3] = [
     ("no_prune", &["method", "authors_budget", "refine_layer", "pool", "set"]),
     ("images", &["fps", "max_frames"]),
+    (
+        "no_image",
+        &[
+            "budget",
+            "keep",
+            "method",
+            "authors_budget",
+            "refine_layer",
+            "pool",
+            "set",
+            "overlay",
+            "fps",
+            "max_frames",
+        ],
+    ),
 ];
 
 /// Why a command line could not be read.

@@ -2,12 +2,15 @@
 
 use std::fmt;
 
+use clap::error::{ContextKind, ContextValue};
 use mico_engine::ErrorKind;
 
 /// Exit status of work that failed.
 pub const FAILED: u8 = 1;
 /// Exit status of a call that cannot be right.
 pub const MISUSED: u8 = 2;
+/// Exit status of work that Ctrl-C stopped, as shells report it.
+pub const INTERRUPTED: u8 = 130;
 
 /// Why the command stops.
 #[derive(Debug)]
@@ -25,6 +28,11 @@ impl Failure {
     /// The call itself is wrong: an unknown name, a value out of range.
     pub fn misused(message: impl fmt::Display) -> Self {
         Self { message: message.to_string(), status: MISUSED }
+    }
+
+    /// Ctrl-C stopped the work: what is there of it, and how to go on.
+    pub fn interrupted(message: impl fmt::Display) -> Self {
+        Self { message: message.to_string(), status: INTERRUPTED }
     }
 
     /// An error of a library, by whose fault it is.
@@ -45,10 +53,10 @@ pub fn exit_status(kind: ErrorKind) -> u8 {
         ErrorKind::Refused
         | ErrorKind::Unsupported
         | ErrorKind::TooLarge
-        | ErrorKind::Cancelled
         | ErrorKind::Corrupt
         | ErrorKind::Io
         | ErrorKind::Internal => FAILED,
+        ErrorKind::Cancelled => INTERRUPTED,
     }
 }
 
@@ -58,7 +66,9 @@ impl fmt::Display for Failure {
         let line = words.collect::<Vec<_>>().join(" ");
         // Names from files must not steer the terminal.
         let line = line.replace(char::is_control, "\u{fffd}");
-        write!(f, "error: {line}")
+        // Being stopped is no error.
+        let head = if self.status == INTERRUPTED { "" } else { "error: " };
+        write!(f, "{head}{line}")
     }
 }
 
@@ -82,10 +92,35 @@ impl From<mico_eval::Error> for Failure {
 }
 
 impl From<clap::Error> for Failure {
-    /// The first paragraph of clap's message; the rest repeats the usage.
+    /// The first paragraph of clap's message and what it supposes was meant; the rest repeats the usage.
     fn from(error: clap::Error) -> Self {
         let text = error.to_string();
-        let first = text.split("\n\n").next().unwrap_or(&text);
-        Self::misused(first.trim_start_matches("error: "))
+        let first = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
+        match meant(&error) {
+            Some(meant) => Self::misused(format!("{}: {meant}", first.trim_end())),
+            None => Self::misused(first),
+        }
+    }
+}
+
+/// What clap supposes was meant.
+fn meant(error: &clap::Error) -> Option<String> {
+    let similar =
+        [ContextKind::SuggestedSubcommand, ContextKind::SuggestedArg, ContextKind::SuggestedValue];
+    let names = similar.into_iter().find_map(|kind| match error.get(kind)? {
+        ContextValue::String(name) => Some(vec![name.clone()]),
+        ContextValue::Strings(names) if !names.is_empty() => Some(names.clone()),
+        _ => None,
+    });
+    if let Some(names) = names {
+        let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+        return Some(format!("did you mean {}?", names.join(" or ")));
+    }
+    match error.get(ContextKind::Suggested)? {
+        ContextValue::StyledStrs(tips) => {
+            let tips: Vec<String> = tips.iter().map(ToString::to_string).collect();
+            Some(tips.join(", "))
+        }
+        _ => None,
     }
 }

@@ -14,21 +14,21 @@ use crate::failure::Failure;
 use place::{Folder, Place};
 
 /// What a run reads and writes.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Outputs {
     inputs: Vec<Input>,
     taken: Vec<Taken>,
 }
 
 /// Something that is read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Input {
     /// The flag and its value, for messages.
     name: String,
     source: Source,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Source {
     File(Place),
     /// A folder in which nothing may be written.
@@ -38,7 +38,7 @@ enum Source {
 }
 
 /// A file that will be written.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Taken {
     name: String,
     place: Place,

@@ -3,6 +3,8 @@
 use clap::Args;
 use mico_engine::Generation;
 
+use crate::failure::Failure;
+
 /// The decoding flags. Greedy unless a temperature is given.
 #[derive(Debug, Args)]
 pub(crate) struct GenerationArgs {
@@ -13,26 +15,32 @@ pub(crate) struct GenerationArgs {
     #[arg(long, default_value_t = 0.0, value_name = "X")]
     pub(crate) temperature: f32,
     /// Sample from the likeliest tokens that make up this probability.
-    #[arg(long, default_value_t = 1.0, value_name = "P")]
-    pub(crate) top_p: f32,
-    /// Seed of the random numbers that sampling draws.
-    #[arg(long, default_value_t = 0)]
-    pub(crate) seed: u64,
+    #[arg(long, value_name = "P")]
+    pub(crate) top_p: Option<f32>,
+    /// Seed of the random numbers that sampling draws; 0 unless given.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
     /// Text that ends the answer; may be given several times.
     #[arg(long, value_name = "TEXT")]
     pub(crate) stop: Vec<String>,
 }
 
 impl GenerationArgs {
-    /// As the engine takes it.
-    pub(crate) fn generation(&self) -> Generation {
-        Generation {
+    /// As the engine takes it. What has no effect is named on standard error.
+    pub(crate) fn generation(&self) -> Result<Generation, Failure> {
+        let generation = Generation {
             max_new_tokens: self.max_new_tokens,
             temperature: self.temperature,
-            top_p: self.top_p,
-            seed: self.seed,
+            top_p: self.top_p.unwrap_or(1.0),
+            seed: self.seed.unwrap_or(0),
             stop: self.stop.clone(),
             ..Generation::default()
+        };
+        generation.check()?;
+        let given = [("--top-p", self.top_p.is_some()), ("--seed", self.seed.is_some())];
+        for (flag, _) in given.iter().filter(|(_, given)| *given && self.temperature == 0.0) {
+            eprintln!("note: {flag} has no effect at temperature 0, which draws nothing");
         }
+        Ok(generation)
     }
 }

@@ -1,9 +1,19 @@
 //! Models by name: what of the command line depends on whether this build can ask the hub.
 
+use std::path::{Path, PathBuf};
+
+use mico_engine::families::FamilySpec;
+
 #[cfg(feature = "hub")]
-pub(crate) use with_hub::{folder, sources, status};
+pub(crate) use with_hub::status;
 #[cfg(not(feature = "hub"))]
-pub(crate) use without_hub::{folder, sources, status};
+pub(crate) use without_hub::status;
+
+use crate::failure::Failure;
+#[cfg(feature = "hub")]
+use with_hub::{fetched, sources_of};
+#[cfg(not(feature = "hub"))]
+use without_hub::{fetched, sources_of};
 
 /// What is known of the hub.
 pub(crate) struct Status {
@@ -11,6 +21,29 @@ pub(crate) struct Status {
     pub(crate) reached: bool,
     /// One line about it and its cache.
     pub(crate) detail: String,
+}
+
+/// The hub id that the name of a published model stands for, unless there is such a folder.
+fn hub_id(model: &str) -> Option<&'static str> {
+    let preset = FamilySpec::preset(model).ok().filter(|_| !Path::new(model).exists());
+    preset.and_then(|(_, preset)| preset.hub_id)
+}
+
+/// The folders that a model's files come from, as far as they can be known before it is fetched.
+pub(crate) fn sources(model: &str) -> Vec<PathBuf> {
+    sources_of(hub_id(model).unwrap_or(model))
+}
+
+/// The folder of a model, fetched from the hub if need be. The names of published models stand for their
+/// hub ids.
+pub(crate) fn folder(model: &str) -> Result<PathBuf, Failure> {
+    match hub_id(model) {
+        Some(id) => {
+            eprintln!("note: {model} is {id}");
+            fetched(id)
+        }
+        None => fetched(model),
+    }
 }
 
 #[cfg(feature = "hub")]
@@ -24,7 +57,7 @@ mod with_hub {
     use crate::failure::Failure;
 
     /// The folder of a model, fetched from the hub if need be.
-    pub(crate) fn folder(model: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn fetched(model: &str) -> Result<PathBuf, Failure> {
         let reference = ModelRef::parse(model).map_err(Failure::misused)?;
         let options = HubOptions::from_env().map_err(Failure::misused)?;
         let bar = ProgressBar::no_length();
@@ -35,7 +68,7 @@ mod with_hub {
 
     /// The folders that a model's files come from, as far as they can be known before it is fetched: its own,
     /// and the part of the cache that holds what a snapshot links to.
-    pub(crate) fn sources(model: &str) -> Vec<PathBuf> {
+    pub(super) fn sources_of(model: &str) -> Vec<PathBuf> {
         let Ok(reference) = ModelRef::parse(model) else { return Vec::new() };
         match &reference {
             ModelRef::Folder(folder) => {
@@ -92,7 +125,7 @@ mod without_hub {
     use crate::failure::Failure;
 
     /// The folder of a model. Everything else would be a hub id, which this build cannot look up.
-    pub(crate) fn folder(model: &str) -> Result<PathBuf, Failure> {
+    pub(super) fn fetched(model: &str) -> Result<PathBuf, Failure> {
         let path = Path::new(model);
         if path.is_dir() {
             return Ok(path.to_path_buf());
@@ -106,7 +139,7 @@ mod without_hub {
     }
 
     /// The folder that a model's files come from.
-    pub(crate) fn sources(model: &str) -> Vec<PathBuf> {
+    pub(super) fn sources_of(model: &str) -> Vec<PathBuf> {
         vec![PathBuf::from(model)]
     }
 

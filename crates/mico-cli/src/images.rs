@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use mico_util::input::{open_stream, read_at_most};
-use mico_vision::decode::{DecodeOptions, decode};
+use mico_vision::decode::{DecodeOptions, decode, is_animated};
 use mico_vision::{RgbImage, Size};
 
 use crate::failure::Failure;
@@ -13,7 +13,8 @@ use crate::failure::Failure;
 const MAX_SIDE: u32 = 1 << 14;
 
 /// What is said when there is nothing to look at.
-pub(crate) const NONE: &str = "no image: give --image FILE, one on standard input, or --video FILE";
+pub(crate) const NONE: &str = "no image: give --image FILE, one on standard input, or --video FILE; \
+    --no-image asks the model without one";
 
 /// The images of `paths`, or one from standard input if there are none and it is no terminal.
 pub(crate) fn read(paths: &[PathBuf]) -> Result<Vec<RgbImage>, Failure> {
@@ -51,8 +52,12 @@ fn read_all(reader: impl Read, name: &str) -> Result<Vec<u8>, Failure> {
 }
 
 fn decode_named(bytes: &[u8], name: &str) -> Result<RgbImage, Failure> {
-    decode(bytes, &DecodeOptions::default())
-        .map_err(|error| Failure::failed(format!("{name}: {error}")))
+    let image = decode(bytes, &DecodeOptions::default())
+        .map_err(|error| Failure::failed(format!("{name}: {error}")))?;
+    if is_animated(bytes) {
+        eprintln!("note: {name} is animated: its first frame is shown (--video takes them all)");
+    }
+    Ok(image)
 }
 
 /// Parses a size in pixels, written as `WIDTHxHEIGHT`.

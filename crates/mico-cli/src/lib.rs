@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod again;
 #[cfg(feature = "eval")]
 pub mod bench;
 #[cfg(feature = "eval")]
@@ -24,10 +25,13 @@ pub mod flops;
 mod generation_args;
 mod hub;
 mod images;
+mod interrupt;
 pub mod man;
+mod meant;
 mod model_args;
 pub mod models;
 mod output;
+mod overlay;
 mod picture;
 mod progress;
 mod pruning_args;
@@ -40,8 +44,11 @@ pub mod select;
 pub mod size;
 #[cfg(feature = "eval")]
 mod task_args;
+#[cfg(feature = "eval")]
+mod terminal;
 pub mod trace;
 mod visual_args;
+mod vocabulary;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -139,6 +146,11 @@ impl Cli {
                 }
                 ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
                     Err(Failure::misused("no verb given, see 'mico --help'"))
+                }
+                ErrorKind::UnknownArgument => Err(meant::misplaced_file(&args, &Self::command())
+                    .map_or_else(|| Failure::from(error), Failure::misused)),
+                ErrorKind::InvalidSubcommand => {
+                    Err(Failure::from(meant::with_similar_verb(error, &Self::command())))
                 }
                 _ => Err(Failure::from(error)),
             },

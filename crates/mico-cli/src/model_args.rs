@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Setting};
-use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, QuantKind};
+use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Setting, Switch};
+use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, QuantKind, QuantNote};
 use mico_util::text::{escaped, quoted};
 
 use crate::choices;
@@ -12,14 +12,16 @@ use crate::failure::Failure;
 use crate::files::Outputs;
 use crate::hub;
 use crate::progress::Loading;
+use crate::vocabulary;
 
-/// The most threads one may ask for.
-const MAX_THREADS: u64 = 1024;
+/// The most threads one may ask for, for each of the machine's.
+const THREADS_PER_CORE: u64 = 4;
 
 /// The model and how it is loaded.
 #[derive(Debug, Args)]
 pub(crate) struct ModelArgs {
-    /// `tiny` (the embedded model), a model folder, or a hub id `org/name[@revision]`.
+    /// `tiny` (the embedded model), a model folder, a hub id `org/name[@revision]`, or a name that
+    /// `mico models` lists.
     #[arg(long, default_value = mico_tiny::NAME, value_name = "M")]
     pub(crate) model: String,
     /// Quantise the decoder's matrices while loading.
@@ -29,16 +31,21 @@ pub(crate) struct ModelArgs {
     #[arg(long, default_value = Precision::default().name(), value_parser = choices::dtype())]
     pub(crate) dtype: Precision,
     /// Threads; all cores unless said otherwise.
-    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=MAX_THREADS))]
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=THREADS_PER_CORE * cores()))]
     pub(crate) threads: Option<u64>,
     /// How the prompt is written, in place of the checkpoint's own way; `template` is its chat template.
     #[arg(long, value_name = "STYLE", value_parser = choices::prompt_style())]
     pub(crate) prompt_style: Option<PromptStyle>,
-    /// A choice the paper leaves open, such as `position_mode=compact`.
-    #[arg(long = "switch", value_name = "NAME=VALUE", value_delimiter = ',')]
+    // Its help names the switches there are.
+    #[arg(long = "switch", help = choices::switch_help(), value_name = "NAME=VALUE", value_delimiter = ',')]
     pub(crate) switches: Vec<String>,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
+}
+
+/// The threads that the machine runs at once.
+fn cores() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64)
 }
 
 /// How large an image may become.
@@ -101,11 +108,17 @@ impl ModelArgs {
     /// What every request of this call has in common; nothing is pruned yet.
     pub(crate) fn base(&self) -> Result<Setting, Failure> {
         let mut base = Setting::default();
+        let mut given: Vec<&str> = Vec::new();
         for switch in &self.switches {
-            if !switch.contains('=') {
+            let Some((name, value)) = switch.split_once('=') else {
                 return Err(Failure::misused(format!("--switch '{switch}', accepted: NAME=VALUE")));
+            };
+            let name = Switch::find(name)?.name;
+            if given.contains(&name) {
+                return Err(Failure::misused(format!("--switch {name} is given twice")));
             }
-            base.switches.set_all(switch)?;
+            given.push(name);
+            base.switches.set(name, value)?;
         }
         base.limits = self.limits.limits();
         base.style = self.prompt_style;
@@ -134,6 +147,12 @@ impl ModelArgs {
         Ok(Located { folder: if embedded { None } else { Some(hub::folder(&self.model)?) } })
     }
 
+    /// What to say of a question with words that the model does not have.
+    pub(crate) fn vocabulary_note(&self, engine: &Engine, question: &str) -> Option<String> {
+        let example = (self.model == mico_tiny::NAME).then_some(mico_tiny::EXAMPLE);
+        vocabulary::note(engine.tokenizer()?, question, example)
+    }
+
     /// Loads a model that was found.
     pub(crate) fn load(&self, located: &Located) -> Result<Engine, Failure> {
         let bar = Loading::new();
@@ -151,6 +170,12 @@ impl ModelArgs {
         drop(bar);
         let (engine, report) = opened?;
         warn(&report);
+        if let Some(threads) = self.threads.filter(|threads| *threads > cores()) {
+            let cores = cores();
+            eprintln!(
+                "note: --threads {threads} on {cores} cores is slower than --threads {cores}"
+            );
+        }
         Ok(engine)
     }
 }
@@ -164,8 +189,18 @@ fn warn(report: &LoadReport) {
     for note in &report.notes {
         eprintln!("note: {}", escaped(note));
     }
-    for note in report.quantization.iter().take(1) {
-        let others = report.quantization.len() - 1;
-        eprintln!("note: {} kept as {} (and {others} more)", note.tensor, note.used);
+    if let Some(note) = report.quantization.first() {
+        eprintln!("{}", unquantized(note, report.quantization.len()));
     }
+}
+
+/// What became of matrices whose rows the blocks of the format do not divide.
+fn unquantized(first: &QuantNote, count: usize) -> String {
+    let QuantNote { tensor, row, used, .. } = first;
+    let (matrices, their) = if count == 1 { ("matrix", "its") } else { ("matrices", "their") };
+    let kept = if *used == "none" { "not quantised".to_owned() } else { format!("kept as {used}") };
+    format!(
+        "note: {count} {matrices} {kept}, since blocks of the format do not divide {their} rows; the \
+         first is {tensor} with rows of {row}"
+    )
 }

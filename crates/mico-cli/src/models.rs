@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::output;
 
-/// List the published models.
+/// List the published models, with what to write after `--model`.
 #[derive(Debug, Args)]
 pub struct ModelsArgs {
     /// Print one JSON document.
@@ -20,6 +20,8 @@ pub struct ModelsArgs {
 #[derive(Debug, Serialize)]
 struct Row {
     name: &'static str,
+    /// Where its weights are published; what `--model` takes.
+    hub_id: Option<&'static str>,
     family: &'static str,
     layers: usize,
     refine_layer: usize,
@@ -41,6 +43,7 @@ fn rows() -> Result<Vec<Row>, Failure> {
         let family = FamilySpec::find(config.family)?;
         Ok(Row {
             name: preset.name,
+            hub_id: preset.hub_id,
             family: family.name(),
             layers: config.decoder.blocks,
             refine_layer: preset.refine_layer,
@@ -61,13 +64,24 @@ pub fn run(args: &ModelsArgs) -> Result<(), Failure> {
     if args.json {
         return output::json(&rows);
     }
-    output::line("name                    family       L   K  takes         visual tokens")?;
-    for row in rows {
+    output::line("name                    --model                            L   K  takes")?;
+    let mut rules: Vec<(&str, &str)> = Vec::new();
+    for row in &rows {
         let takes = if row.supported.video { "image, video" } else { "image" };
+        // The embedded model has its name alone.
+        let model = row.hub_id.unwrap_or(row.name);
         output::line(&format!(
-            "{:<23} {:<11} {:>2}  {:>2}  {takes:<12}  {}",
-            row.name, row.family, row.layers, row.refine_layer, row.visual_tokens
+            "{:<23} {model:<33} {:>2}  {:>2}  {takes}",
+            row.name, row.layers, row.refine_layer
         ))?;
+        if !rules.contains(&(row.family, row.visual_tokens)) {
+            rules.push((row.family, row.visual_tokens));
+        }
     }
-    Ok(())
+    output::line("\nvisual tokens")?;
+    for (family, rule) in rules {
+        output::line(&format!("{family:<23} {rule}"))?;
+    }
+    let taken = "--model takes either name, or a folder with such a model in any size.";
+    output::line(&format!("\n{taken}"))
 }

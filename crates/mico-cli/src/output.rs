@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::progress::Waiting;
 
 /// Prints a line to standard output.
@@ -28,22 +29,28 @@ pub(crate) fn written(result: std::io::Result<()>) -> Result<(), Failure> {
     }
 }
 
-/// Prints an answer piece by piece; stops when nobody reads any more.
-#[derive(Debug, Default)]
-pub(crate) struct Streamed {
+/// Prints an answer piece by piece; stops when nobody reads any more, or at Ctrl-C.
+#[derive(Debug)]
+pub(crate) struct Streamed<W> {
+    out: W,
     waiting: Waiting,
 }
 
-impl mico_engine::Sink for Streamed {
+impl<W: Write> Streamed<W> {
+    pub(crate) fn to(out: W) -> Self {
+        Self { out, waiting: Waiting::default() }
+    }
+}
+
+impl<W: Write + Send> mico_engine::Sink for Streamed<W> {
     fn progress(&mut self, step: mico_engine::Step) -> ControlFlow<()> {
         self.waiting.step(step);
-        ControlFlow::Continue(())
+        interrupt::flow()
     }
 
     fn text(&mut self, piece: &str) -> ControlFlow<()> {
         self.waiting.over();
-        let mut out = std::io::stdout();
-        match write!(out, "{piece}").and_then(|()| out.flush()) {
+        match write!(self.out, "{piece}").and_then(|()| self.out.flush()) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

@@ -55,9 +55,16 @@ pub(crate) struct PictureFile<F> {
     pub(crate) format: F,
 }
 
+impl PictureFile<RasterFormat> {
+    /// A picture made of pixels; an error says which endings are accepted.
+    pub(crate) fn raster(path: PathBuf) -> Result<Self, String> {
+        picture(path, &RASTERS)
+    }
+}
+
 /// Reads the name of a picture made of pixels.
 pub(crate) fn raster() -> impl TypedValueParser<Value = PictureFile<RasterFormat>> {
-    PathBufValueParser::new().try_map(|path| picture(path, &RASTERS))
+    PathBufValueParser::new().try_map(PictureFile::raster)
 }
 
 /// Reads the name of a chart.

@@ -8,7 +8,7 @@ use crate::choices::{self, single};
 use crate::failure::Failure;
 
 /// The pruner used when a budget is given without a method.
-const DEFAULT_METHOD: &str = "mico";
+pub(crate) const DEFAULT_METHOD: &str = "mico";
 
 /// The flags that choose a method, its budget and its settings.
 #[derive(Debug, Args)]

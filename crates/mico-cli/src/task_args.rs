@@ -58,15 +58,15 @@ pub(crate) struct TaskArgs {
     /// The most items per track; 250 of the built-in suite and all of a benchmark unless given.
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(1..=MAX_LIMIT))]
     pub(crate) limit: Option<usize>,
-    /// Which scenes of the built-in suite.
-    #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
-    pub(crate) seed: u32,
-    /// Frames taken of each second of a video.
-    #[arg(long, value_name = "F", default_value_t = 1.0, allow_negative_numbers = true)]
-    pub(crate) fps: f64,
-    /// Most frames taken of a video. A model that takes no videos sees each as an image.
-    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES))]
-    pub(crate) max_frames: u64,
+    /// Which scenes of the built-in suite, or which sample of a benchmark; 0 unless given.
+    #[arg(long, allow_negative_numbers = true)]
+    pub(crate) seed: Option<u64>,
+    /// Frames taken of each second of a video; 1 unless given.
+    #[arg(long, value_name = "F", allow_negative_numbers = true, conflicts_with = "suite")]
+    pub(crate) fps: Option<f64>,
+    /// Most frames taken of a video, 64 unless given. A model that takes no videos sees each as an image.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=MAX_FRAMES), conflicts_with = "suite")]
+    pub(crate) max_frames: Option<u64>,
 }
 
 /// Rules by name, and the default rules with these in place.
@@ -92,14 +92,34 @@ impl TaskArgs {
         self.data.as_ref().map_or(Ok(()), |folder| outputs.reads_data("--data", folder))
     }
 
+    /// Refuses flags that nothing of what is asked has a use for.
+    pub(crate) fn check_used(&self, tracks: bool, seeded: bool) -> Result<(), Failure> {
+        let given = [
+            ("--fps", self.fps.is_some() && !tracks, "the built-in suite has no videos"),
+            (
+                "--max-frames",
+                self.max_frames.is_some() && !tracks,
+                "the built-in suite has no videos",
+            ),
+            ("--seed", self.seed.is_some() && !seeded, "benchmarks are asked as they are"),
+        ];
+        match given.iter().find(|(_, unused, _)| *unused) {
+            Some((flag, _, why)) => {
+                Err(Failure::misused(format!("{flag} (or its variable) has no effect: {why}")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Which frames of a video.
     pub(crate) fn video(&self) -> Result<VideoOptions, Failure> {
-        if !(self.fps.is_finite() && self.fps > 0.0) {
-            let message = format!("--fps is {}, accepted: a number above 0", self.fps);
-            return Err(Failure::misused(message));
+        let usual = VideoOptions::default();
+        let fps = self.fps.unwrap_or(usual.fps);
+        if !(fps.is_finite() && fps > 0.0) {
+            return Err(Failure::misused(format!("--fps is {fps}, accepted: a number above 0")));
         }
-        let max_frames = self.max_frames as usize;
-        Ok(VideoOptions { fps: self.fps, max_frames, ..VideoOptions::default() })
+        let max_frames = self.max_frames.map_or(usual.max_frames, |most| most as usize);
+        Ok(VideoOptions { fps, max_frames, ..usual })
     }
 
     /// What to ask, scenes of the built-in suite from that split.
@@ -110,7 +130,7 @@ impl TaskArgs {
         } else if self.suite.is_some() {
             tasks.selection = Some(TaskSelection::Tiny);
         }
-        (tasks.split, tasks.seed, tasks.limit) = (split, self.seed.into(), self.limit);
+        (tasks.split, tasks.seed, tasks.limit) = (split, self.seed.unwrap_or(0), self.limit);
         (tasks.data, tasks.layout) = (self.data.clone(), self.layout);
         (tasks.profile, tasks.rules) = (self.profile, read_rules(&self.rules)?.0);
         tasks.keep_image_sizes = model.overrides_image_size();

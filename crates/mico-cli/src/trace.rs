@@ -8,6 +8,7 @@ use mico_engine::{Observe, Outcome, Prompt, Request};
 use crate::failure::Failure;
 use crate::files::{OutputFile, Outputs};
 use crate::generation_args::GenerationArgs;
+use crate::interrupt::Interruptible;
 use crate::model_args::ModelArgs;
 use crate::output;
 use crate::progress::Waiting;
@@ -76,6 +77,8 @@ fn trace(args: &TraceArgs) -> Result<(Outcome, Option<OutputFile>), Failure> {
     args.visuals.protect(&mut outputs)?;
     let dump = args.dump.as_ref().map(|path| outputs.file("--dump", path)).transpose()?;
     let images = args.visuals.images()?;
+    let generation = args.generation.generation()?;
+    let _interruptible = Interruptible::begin();
     let engine = args.model.open()?;
     ModelArgs::protect_tower(&engine, &mut outputs)?;
     let visuals = args.visuals.visuals(images, &engine)?;
@@ -89,25 +92,22 @@ fn trace(args: &TraceArgs) -> Result<(Outcome, Option<OutputFile>), Failure> {
         (None, None) => return Err(Failure::misused("--prompt or --input-ids is needed")),
     };
     let observe = if args.dump.is_some() { Observe::TENSORS } else { Observe::TRACE };
-    let request = Request::new(images, prompt)
-        .with(options)
-        .generating(args.generation.generation())
-        .observing(observe);
+    let request =
+        Request::new(images, prompt).with(options).generating(generation).observing(observe);
     let outcome = engine.run(&request, &mut Waiting::default());
     let outcome = outcome.map_err(|error| args.visuals.with_file_name(error))?;
-    note(&engine, &outcome);
+    if let Some(note) = note(&engine, &outcome) {
+        eprintln!("{note}");
+    }
     Ok((outcome, dump))
 }
 
 fn prose(outcome: &Outcome) -> String {
-    let usage = &outcome.usage;
+    let (usage, model) = (&outcome.usage, &outcome.model);
     let stage = |kept: Option<usize>| kept.map_or("-".to_string(), |count| count.to_string());
     let seconds = &outcome.seconds;
     let lines = [
-        format!(
-            "{} with {} blocks, refinement after block {}",
-            outcome.model.family, outcome.model.layers, outcome.model.refine_layer
-        ),
+        format!("{} with {} blocks, {}", model.family, model.layers, refinement(outcome)),
         format!(
             "visual tokens {} -> {} -> {}, layer average {:.2}, prompt {}",
             usage.visual_tokens,
@@ -133,6 +133,16 @@ fn prose(outcome: &Outcome) -> String {
         outcome.answer.text.clone(),
     ];
     lines.join("\n")
+}
+
+/// Where tokens went inside the decoder.
+fn refinement(outcome: &Outcome) -> String {
+    let blocks: Vec<String> = outcome.cuts.iter().map(|cut| cut.block.to_string()).collect();
+    match blocks.len() {
+        0 => "no refinement".to_owned(),
+        1 => format!("refinement after block {}", blocks[0]),
+        _ => format!("refinement after blocks {}", blocks.join(", ")),
+    }
 }
 
 /// Cache lengths with a dash for blocks that keep a state instead.

@@ -1,12 +1,14 @@
 //! The images or the video of a request.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use mico_engine::{Engine, Error, ImageInput};
 use mico_video::{Video, VideoKind, VideoOptions};
 use mico_vision::RgbImage;
 
+use crate::again;
 use crate::failure::Failure;
 use crate::files::Outputs;
 use crate::images;
@@ -15,18 +17,21 @@ use crate::progress::Bar;
 /// The most frames one may ask for.
 const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 
+/// Endings of names that a video is likely behind.
+const VIDEO_ENDINGS: [&str; 6] = ["mp4", "m4v", "mov", "mkv", "webm", "avi"];
+
 /// What to look at.
 #[derive(Debug, Args)]
 pub(crate) struct VisualArgs {
     /// An image; may be given several times, and several are one video to a model that takes videos.
-    /// One is read from standard input if there is none.
+    /// One is read from standard input if there is none. The variable holds one file.
     #[arg(long = "image", value_name = "FILE")]
     images: Vec<PathBuf>,
     /// A video: a folder of images, an animated GIF or WebP, or an MP4 file with an H.264 track.
     #[arg(long, value_name = "FILE", conflicts_with = "images")]
     video: Option<PathBuf>,
     /// Frames taken of each second of the video; 1 unless given. A folder has no clock: all its
-    /// images are taken.
+    /// images are taken, up to --max-frames.
     #[arg(long, value_name = "F", allow_negative_numbers = true)]
     fps: Option<f64>,
     /// Most frames taken of the video, 64 unless given; if there would be more, so many are spread
@@ -44,6 +49,16 @@ pub(crate) struct Visuals {
     pub(crate) labels: Vec<String>,
 }
 
+/// What is said where a file's name stands where none is expected, beside these other words.
+pub(crate) fn meant(file: &str, words: &[&str]) -> String {
+    let ending = Path::new(file).extension().and_then(OsStr::to_str).unwrap_or_default();
+    let is_video = VIDEO_ENDINGS.iter().any(|video| ending.eq_ignore_ascii_case(video));
+    let flag = if is_video { "--video" } else { "--image" };
+    let words: Vec<String> = words.iter().map(|word| again::quoted(word)).collect();
+    let call = format!("{flag} {} {}", again::quoted(file), words.join(" "));
+    format!("'{file}' is a file: did you mean {}?", call.trim_end())
+}
+
 impl VisualArgs {
     /// Keeps outputs away from what is looked at.
     pub(crate) fn protect(&self, outputs: &mut Outputs) -> Result<(), Failure> {
@@ -54,6 +69,11 @@ impl VisualArgs {
             return outputs.reads_stdin();
         }
         self.images.iter().try_for_each(|path| outputs.reads("--image", path))
+    }
+
+    /// Whether there is anything to look at on the command line.
+    pub(crate) fn are_given(&self) -> bool {
+        !self.images.is_empty() || self.video.is_some()
     }
 
     /// Reads and decodes the images; those of a video wait for a model that takes one.
@@ -90,7 +110,7 @@ impl VisualArgs {
         }
     }
 
-    fn video(&self, path: &std::path::Path) -> Result<Visuals, Failure> {
+    fn video(&self, path: &Path) -> Result<Visuals, Failure> {
         let usual = VideoOptions::default();
         let fps = self.fps.unwrap_or(usual.fps);
         if !(fps.is_finite() && fps > 0.0) {

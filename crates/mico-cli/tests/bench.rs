@@ -232,7 +232,7 @@ fn wrong_calls_are_one_line() {
     refused(&mut with(&["--repeats", "0"]), 2, &["--repeats"]);
     refused(&mut with(&["--refine-layer", "9"]), 2, &["refine-layer", "9"]);
     refused(&mut with(&["--no-prune", "--budget", "3"]), 2, &["--no-prune"]);
-    refused(mico().args(["--model", "no-such-folder"]), 1, &["no-such-folder"]);
+    refused(mico().args(["--model", "no-such-folder"]), 2, &["no-such-folder"]);
     refused(&mut with(&["--method", "vispruner:ratio"]), 2, &["vispruner:ratio", "KEY=VALUE"]);
     refused(&mut with(&["--method", "vispruner:ratio=7"]), 2, &["ratio", "7"]);
     refused(&mut with(&["--method", "mico:frob=1"]), 2, &["mico", "frob"]);

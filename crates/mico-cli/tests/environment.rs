@@ -118,6 +118,8 @@ fn switches_are_on_off_or_an_error() {
     let message = refused(&mut flops(&[], &[("MICO_JSON", "maybe")]), 2);
     assert!(message.contains("MICO_JSON") && message.contains("maybe"), "{message}");
     assert!(message.contains("yes") && message.contains("off"), "{message}");
+    let message = refused(&mut flops(&["--budget", "64"], &[("MICO_AUTHORS_BUDGET", "banana")]), 2);
+    assert!(message.contains("MICO_AUTHORS_BUDGET") && message.contains("banana"), "{message}");
     assert!(flops(&["--help"], &[("MICO_JSON", "maybe")]).output().unwrap().status.success());
     // Variables of other verbs' flags are nobody's business.
     assert!(flops(&[], &[("MICO_BLANK", "maybe")]).output().unwrap().status.success());

@@ -105,7 +105,7 @@ fn a_failed_turn_leaves_the_conversation_as_it_was() {
     let before = (session.cache_lengths(), session.position(), session.history().to_vec());
     let broken = vec![ImageInput::Encoded(b"no image".to_vec())];
     let error = session.ask(&case.engine, &turn("And?", broken, 4), &mut ()).unwrap_err();
-    assert!(error.to_string().starts_with("image 0: unknown image format"), "{error}");
+    assert!(error.to_string().starts_with("image 0: this is a text"), "{error}");
     let ids = later(&turn("", Vec::new(), 4), vec![5]);
     assert!(session.ask(&case.engine, &ids, &mut ()).is_err());
     assert_eq!(before, (session.cache_lengths(), session.position(), session.history().to_vec()));

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Mutex;
 
-use mico_engine::{Engine, EngineOptions, Setting};
+use mico_engine::{Engine, EngineOptions, ErrorKind, Setting};
 use mico_eval::{
     CalibrationOptions, Condition, Conditions, Error, Evaluation, EvaluationOptions,
     EvaluationResult, FileError, Journal, Manifest, ModelIdentity, Run, Shard, Source, Split,
@@ -37,7 +38,10 @@ fn kept(options: &EvaluationOptions, folder: &Path, resume: bool) -> EvaluationO
 
 fn evaluate(engine: &Engine, options: EvaluationOptions) -> EvaluationResult {
     let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", engine).unwrap();
-    Evaluation::open(options).unwrap().run(engine, &identity, &|_, _| {}).unwrap()
+    Evaluation::open(options)
+        .unwrap()
+        .run(engine, &identity, &|_, _| ControlFlow::Continue(()))
+        .unwrap()
 }
 
 /// The answers of a run, without times.
@@ -59,7 +63,10 @@ fn an_interrupted_run_ends_like_one_that_was_not() {
     let told = Mutex::new((0, None));
     let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", &engine).unwrap();
     let opened = Evaluation::open(kept(&options, whole.path(), false)).unwrap();
-    let tell = |done, total| *told.lock().unwrap() = (done, total);
+    let tell = |done, total| {
+        *told.lock().unwrap() = (done, total);
+        ControlFlow::Continue(())
+    };
     let finished = opened.run(&engine, &identity, &tell).unwrap();
     assert_eq!(*told.lock().unwrap(), (135, Some(135)));
     assert!(finished.manifest.finished && finished.manifest.refused.is_empty());
@@ -88,6 +95,33 @@ fn an_interrupted_run_ends_like_one_that_was_not() {
     // Three budgets' worth of pairs would be more; here one budget and three methods.
     assert_eq!(summary.comparisons.len(), 3);
     assert!(summary.markdown("").contains("| mico | 32 |"));
+}
+
+#[test]
+fn a_stopped_run_keeps_its_answers_and_goes_on() {
+    let (engine, options) = (engine(), options(7, 1, conditions()));
+    let expected = evaluate(&engine, options.clone());
+    let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", &engine).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // Stopped at once, then in the middle: between answers or inside one, as it happens.
+    for most in [0, 12] {
+        let calls = Mutex::new(0);
+        let stop = |done: usize, _: Option<usize>| {
+            *calls.lock().unwrap() += 1;
+            if done >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let opened = Evaluation::open(kept(&options, folder.path(), most > 0)).unwrap();
+        let error = opened.run(&engine, &identity, &stop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
+        // The engine's own steps ask, too, so that nobody waits for a whole answer.
+        assert!(most == 0 || *calls.lock().unwrap() > 2 * most, "{:?}", calls.lock().unwrap());
+    }
+    assert!(!Manifest::read(folder.path()).unwrap().finished);
+    let had = Journal::open(folder.path(), true).unwrap().len();
+    assert!((1..expected.journal.len()).contains(&had), "{had} records were there");
+    let resumed = evaluate(&engine, kept(&options, folder.path(), true));
+    assert_eq!(answers(&resumed.journal), answers(&expected.journal));
+    assert_eq!(timeless(resumed.summary), timeless(expected.summary));
 }
 
 #[test]
@@ -163,7 +197,7 @@ fn calibration_tries_every_block_and_says_which_cannot_be() {
     };
     let layers = vec![5, 3, 1, 3];
     let options = CalibrationOptions { tokens: 64, layers, pool: 2, sample: None, seed: 0 };
-    let found = calibrate(&run, &options, &|_, _| {}).unwrap();
+    let found = calibrate(&run, &options, &|_, _| ControlFlow::Continue(())).unwrap();
     let layers: Vec<_> = found.candidates.iter().filter_map(|each| each.refine_layer).collect();
     assert_eq!(layers, [1, 3]);
     assert_eq!(found.refused.len(), 1);
@@ -182,7 +216,7 @@ fn calibration_tries_every_block_and_says_which_cannot_be() {
     }
     // Keeping everything changes nothing, so the first of all blocks is chosen.
     let whole = CalibrationOptions { tokens: 576, layers: vec![2, 4], sample: Some(1), ..options };
-    let found = calibrate(&run, &whole, &|_, _| {}).unwrap();
+    let found = calibrate(&run, &whole, &|_, _| ControlFlow::Continue(())).unwrap();
     assert!(found.candidates.iter().all(|each| each.kl == 0.0));
     assert_eq!((found.best, &found.ties[..]), (2, &[2, 4][..]));
 }

@@ -6,6 +6,7 @@ use mico_eval::{
     Condition, Conditions, Evaluation, EvaluationOptions, ModelIdentity, Split, Tasks, TinySuite,
 };
 use mico_select::schedule::Budget;
+use std::ops::ControlFlow;
 
 /// Items per track; the published numbers come from many more.
 const ITEMS: usize = 16;
@@ -19,7 +20,8 @@ fn it_is_the_picture_that_answers() {
     let tasks = Tasks::tiny(Split::Benchmark, 1, ITEMS);
     let evaluation = Evaluation::open(EvaluationOptions::new(tasks, base, compared)).unwrap();
     let identity = ModelIdentity::new("tiny", (&mico_tiny::MODEL).into(), "", &engine).unwrap();
-    let summary = evaluation.run(&engine, &identity, &|_, _| {}).unwrap().summary;
+    let summary =
+        evaluation.run(&engine, &identity, &|_, _| ControlFlow::Continue(())).unwrap().summary;
     let [unpruned, blank] = &summary.rows[..] else { panic!("two rows") };
     assert!(unpruned.acc.unwrap().value >= 85.0, "{}", summary.markdown(""));
     for (seen, blind) in unpruned.tracks.iter().zip(&blank.tracks) {

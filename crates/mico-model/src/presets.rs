@@ -12,8 +12,9 @@ pub struct Preset {
     pub name: &'static str,
     /// The paper's refinement block K, 1-based: Stage 2 prunes after block #K.
     pub refine_layer: usize,
-    /// Whether its weights are published; the embedded demonstration model is this project's own.
-    pub is_published: bool,
+    /// Where its weights are published, in a layout that the loader reads; `None` for the embedded
+    /// demonstration model, which is this project's own.
+    pub hub_id: Option<&'static str>,
     /// Returns the full configuration of the model.
     pub shape: fn() -> ModelConfig,
 }
@@ -22,10 +23,11 @@ impl Preset {
     /// A preset for a model whose weights are published.
     pub const fn published(
         name: &'static str,
+        hub_id: &'static str,
         refine_layer: usize,
         shape: fn() -> ModelConfig,
     ) -> Self {
-        Self { name, refine_layer, is_published: true, shape }
+        Self { name, hub_id: Some(hub_id), refine_layer, shape }
     }
 
     /// A preset for the model embedded in this project.
@@ -34,14 +36,14 @@ impl Preset {
         refine_layer: usize,
         shape: fn() -> ModelConfig,
     ) -> Self {
-        Self { is_published: false, ..Self::published(name, refine_layer, shape) }
+        Self { name, hub_id: None, refine_layer, shape }
     }
 
     /// The presets of these architectures: published ones in their order, then the embedded one.
     pub fn of(architectures: &[&'static Architecture]) -> Vec<&'static Self> {
         let mut all: Vec<&Self> =
             architectures.iter().flat_map(|architecture| architecture.presets).collect();
-        all.sort_by_key(|preset| !preset.is_published);
+        all.sort_by_key(|preset| preset.hub_id.is_none());
         all
     }
 

@@ -11,6 +11,9 @@ use mico_model::MemoryModel;
 /// The name of the model on the command line.
 pub const NAME: &str = "tiny";
 
+/// A question the model was made for, about the pictures it was trained on.
+pub const EXAMPLE: &str = "What letter is on the purple circle?";
+
 macro_rules! file {
     ($name:literal) => {
         ($name, include_bytes!(concat!("../model/", $name)).as_slice())

@@ -9,6 +9,7 @@ use mico_model::Preset;
 use mico_vision::Size;
 
 use crate::choices;
+use crate::failure::Failure;
 use crate::images::image_size;
 use crate::model_args::ModelArgs;
 use crate::picture::{self, ChartFormat, PictureFile};
@@ -31,9 +32,10 @@ pub struct BenchArgs {
     /// Published model whose shape is filled with random weights; no files are needed.
     #[arg(long, value_name = "PRESET", value_parser = choices::preset())]
     pub(super) synthetic: Option<&'static Preset>,
-    /// Pruners, separated by commas; settings follow a name as in `vispruner:ratio=0.3`.
-    #[arg(long, visible_alias = "methods", value_name = "NAMES", default_value = "mico", value_delimiter = ',', value_parser = choices::pruner_spec())]
-    pub(super) method: Vec<MethodSpec>,
+    /// Pruners, separated by commas, mico unless given; settings follow a name as in
+    /// `vispruner:ratio=0.3`.
+    #[arg(long, visible_alias = "methods", value_name = "NAMES", value_delimiter = ',', value_parser = choices::pruner_spec())]
+    pub(super) method: Option<Vec<MethodSpec>>,
     /// Layer-average numbers of visual tokens, separated by commas. Unless given: 2/9, 1/9 and 1/18
     /// of all visual tokens. The unpruned model is always measured, too.
     #[arg(long, visible_alias = "budgets", value_name = "T", value_delimiter = ',')]
@@ -51,9 +53,9 @@ pub struct BenchArgs {
     /// Block after which tokens go, counted from 1, in place of the model's or the method's own.
     #[arg(long, value_name = "K")]
     pub(super) refine_layer: Option<usize>,
-    /// Stage-1 pool as a multiple of the budget.
-    #[arg(long, default_value_t = mico_select::schedule::DEFAULT_POOL)]
-    pub(super) pool: usize,
+    /// Stage-1 pool as a multiple of the budget; 2 unless given.
+    #[arg(long, value_name = "N")]
+    pub(super) pool: Option<usize>,
     /// Text tokens of the prompt; at most 35 of them come before the image.
     #[arg(long, default_value = TEXT_TOKENS, value_parser = count(2, MAX_TOKENS))]
     pub(super) text_tokens: usize,
@@ -101,6 +103,22 @@ fn count(least: u64, most: u64) -> RangedU64ValueParser<usize> {
 }
 
 impl BenchArgs {
+    /// Refuses what has no effect where nothing is pruned.
+    pub(super) fn unpruned(&self) -> Result<(), Failure> {
+        let given = [
+            ("--method", self.method.is_some()),
+            ("--authors-budget", self.authors_budget),
+            ("--refine-layer", self.refine_layer.is_some()),
+            ("--pool", self.pool.is_some()),
+        ];
+        match given.iter().find(|(_, given)| *given) {
+            Some((flag, _)) => {
+                Err(Failure::misused(format!("{flag} has no effect beside --no-prune")))
+            }
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn threads(&self) -> Option<u64> {
         self.model.threads
     }

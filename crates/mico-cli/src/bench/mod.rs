@@ -4,20 +4,23 @@ mod args;
 mod commit;
 mod model;
 
-use std::ops::ControlFlow;
 use std::sync::OnceLock;
 
 pub use args::BenchArgs;
-use indicatif::{ProgressBar, ProgressStyle};
 pub use mico_bench::AllocationMeter;
 use mico_bench::{Benchmark, Comparison, Condition, Journal, Pareto, Progress, Quality, Report};
-use mico_select::schedule::Budget;
+use mico_engine::ErrorKind;
+use mico_engine::pruner::MethodSpec;
+use mico_select::schedule::{Budget, DEFAULT_POOL};
 
 use crate::failure::Failure;
 use crate::files::{OutputFile, Outputs};
+use crate::interrupt::{self, Counted, Interruptible};
 use crate::model_args::ModelArgs;
-use crate::output;
 use crate::picture::ChartFormat;
+use crate::progress::Bar;
+use crate::pruning_args::DEFAULT_METHOD;
+use crate::{again, output, terminal};
 
 static METER: OnceLock<&'static dyn AllocationMeter> = OnceLock::new();
 
@@ -49,7 +52,17 @@ pub fn run(args: &BenchArgs) -> Result<(), Failure> {
     if let Some((file, format)) = &written.plot {
         draw(file, *format, &report, quality.as_ref())?;
     }
-    output::line(&if args.json { json } else { report.text() })
+    if args.json {
+        return output::line(&json);
+    }
+    let text = report.text();
+    match terminal::width() {
+        Some(width) if text.lines().any(|line| line.chars().count() > width) => {
+            output::line(&terminal::fitted(&report.markdown(), width))
+        }
+        // Piped, the table is as wide as it is.
+        _ => output::line(&text),
+    }
 }
 
 /// The files that were asked for.
@@ -86,9 +99,13 @@ impl Written {
 fn conditions(args: &BenchArgs) -> Result<Vec<Condition>, Failure> {
     let base = args.model.base()?;
     if args.no_prune {
-        return Ok(vec![Condition::unpruned(&base)]);
+        return args.unpruned().map(|()| vec![Condition::unpruned(&base)]);
     }
-    let mut comparison = Comparison::new(args.method.clone());
+    let methods = match &args.method {
+        Some(methods) => methods.clone(),
+        None => vec![MethodSpec::new(DEFAULT_METHOD, Vec::new())?],
+    };
+    let mut comparison = Comparison::new(methods);
     let tokens = args.budget.iter().map(|&tokens| Budget::Tokens(tokens));
     let shares = args.keep.iter().map(|&share| Budget::Share(share));
     let budgets: Vec<Budget> = tokens.chain(shares).collect();
@@ -96,7 +113,7 @@ fn conditions(args: &BenchArgs) -> Result<Vec<Condition>, Failure> {
         comparison.budgets = budgets;
     }
     comparison.refine_layer = args.refine_layer;
-    comparison.pool = args.pool;
+    comparison.pool = args.pool.unwrap_or(DEFAULT_POOL);
     comparison.authors = args.authors_budget;
     Ok(comparison.conditions(&base)?)
 }
@@ -120,21 +137,25 @@ fn measured(
     if benchmark.is_complete(&journal)? {
         return Ok(benchmark.report(&journal)?);
     }
+    let _interruptible = Interruptible::begin();
     let subject = source.load(args)?;
     ModelArgs::protect_tower(&subject.engine, outputs)?;
-    let bar = ProgressBar::new(0);
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} runs (left {eta}) {msg}")
-    {
-        bar.set_style(style);
-    }
+    let (bar, counted) = (Bar::new("runs"), Counted::default());
     let report = benchmark.run(&subject, &mut journal, &mut |progress: Progress<'_>| {
-        bar.set_length(progress.total as u64);
-        bar.set_position(progress.done as u64);
-        bar.set_message(progress.condition.to_owned());
-        ControlFlow::Continue(())
+        bar.show(progress.done, progress.total);
+        counted.note(progress.done, Some(progress.total));
+        interrupt::flow()
     });
-    bar.finish_and_clear();
-    Ok(report?)
+    drop(bar);
+    report.map_err(|error| match error.kind() {
+        ErrorKind::Cancelled if args.out.is_some() => {
+            counted.stopped("runs", &format!("go on with: {}", again::with_flag("--resume")))
+        }
+        ErrorKind::Cancelled => {
+            counted.stopped("runs", "nothing was kept; with --out FILE one can go on later")
+        }
+        _ => error.into(),
+    })
 }
 
 /// Draws speed-ups; what has no place in the picture is named on standard error.

@@ -22,14 +22,11 @@ pub(super) enum Source {
 }
 
 impl Source {
-    /// Finds what the call names. Scripts rely on status 1 where there is no such model, also where its
-    /// name could be none.
+    /// Finds what the call names.
     pub(super) fn find(args: &BenchArgs) -> Result<Self, Failure> {
-        let absent =
-            |failure: Failure| Failure::failed(failure.to_string().trim_start_matches("error: "));
         match args.synthetic {
             Some(preset) => Ok(Self::Random(preset)),
-            None => Ok(Self::Files(args.model.locate().map_err(absent)?)),
+            None => Ok(Self::Files(args.model.locate()?)),
         }
     }
 

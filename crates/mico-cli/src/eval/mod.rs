@@ -6,16 +6,20 @@ mod settings;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
+use mico_engine::ErrorKind;
 use mico_eval::{
     Evaluation, EvaluationOptions, EvaluationResult, ModelIdentity, RESULT_FILES, Shard, Split,
 };
 
+use crate::again;
 use crate::failure::Failure;
 use crate::files::Outputs;
+use crate::interrupt::{self, Counted, Interruptible};
 use crate::model_args::ModelArgs;
 use crate::output;
 use crate::progress::Bar;
 use crate::task_args::TaskArgs;
+use crate::terminal;
 use settings::SettingArgs;
 
 /// Items of each track of which pictures are kept unless something else is said.
@@ -58,9 +62,9 @@ struct AskArgs {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// With --out, keep pictures of what was kept for the first N items of each track, for `mico report`;
-    /// 0 keeps none.
-    #[arg(long, value_name = "N", default_value_t = PICTURES)]
-    pictures: usize,
+    /// 2 unless given, 0 keeps none.
+    #[arg(long, value_name = "N")]
+    pictures: Option<usize>,
     /// Go on from the records in --out.
     #[arg(long, requires = "out")]
     resume: bool,
@@ -98,7 +102,7 @@ impl AskArgs {
         let mut options = EvaluationOptions::new(tasks, base, conditions);
         (options.shard, options.jobs) = (self.shard, self.jobs);
         options.video = self.tasks.video()?;
-        (options.out, options.pictures) = (self.out.clone(), self.pictures);
+        (options.out, options.pictures) = (self.out.clone(), self.pictures.unwrap_or(PICTURES));
         options.resume = self.resume;
         options.argv = std::env::args().collect();
         Ok(options)
@@ -111,17 +115,37 @@ pub fn run(args: &EvalArgs) -> Result<(), Failure> {
         return merge::run(args);
     }
     let asked = &args.asked;
+    if asked.pictures.is_some() && asked.out.is_none() {
+        return Err(Failure::misused("--pictures has no effect without --out DIR"));
+    }
     let mut outputs = Outputs::new();
     asked.plan(&mut outputs)?;
     let evaluation = Evaluation::open(asked.options()?)?;
+    let tracks = evaluation.has_tracks();
+    asked.tasks.check_used(tracks, !tracks)?;
+    let _interruptible = Interruptible::begin();
     let located = asked.model.locate()?;
     let engine = asked.model.load(&located)?;
     ModelArgs::protect_tower(&engine, &mut outputs)?;
     let (name, loaded) = (&asked.model.model, asked.model.load_identity());
     let identity = ModelIdentity::new(name, located.files(), loaded, &engine)?;
     let bar = Bar::new("answers");
-    let done = evaluation.run(&engine, &identity, &|done, total| bar.count(done, total))?;
+    let counted = Counted::default();
+    let done = evaluation.run(&engine, &identity, &|done, total| {
+        bar.count(done, total);
+        counted.note(done, total);
+        interrupt::flow()
+    });
     drop(bar);
+    let done = done.map_err(|error| match error.kind() {
+        ErrorKind::Cancelled if asked.out.is_some() => {
+            counted.stopped("answers", &format!("go on with: {}", again::with_flag("--resume")))
+        }
+        ErrorKind::Cancelled => {
+            counted.stopped("answers", "nothing was kept; with --out DIR one can go on later")
+        }
+        _ => error.into(),
+    })?;
     write_results(&done, asked.out.as_deref(), asked.json)
 }
 
@@ -137,5 +161,5 @@ fn write_results(done: &EvaluationResult, out: Option<&Path>, json: bool) -> Res
     if let Some(folder) = out {
         done.write(folder)?;
     }
-    if json { output::json(&done.document()) } else { output::line(done.markdown().trim_end()) }
+    if json { output::json(&done.document()) } else { terminal::print(&done.markdown()) }
 }

@@ -13,7 +13,7 @@ const MAX_ENTRIES: usize = 100_000;
 type FileId = (u64, u64);
 
 /// A file or folder, or where one would be.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Place {
     path: PathBuf,
     id: Option<FileId>,
@@ -41,7 +41,7 @@ impl Place {
 }
 
 /// A folder, and the files that it has.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Folder {
     path: PathBuf,
     files: BTreeSet<FileId>,

@@ -20,7 +20,7 @@ use crate::task_args::read_rules;
 pub struct ScoreArgs {
     /// Apply single rules: a file with a JSON object `{"id","scorer","kind","in"}` on each line, `-` for
     /// standard input. Each gives a line `{"id","out"}` or `{"id","error"}`.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "predictions", "data"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["task", "predictions", "data", "layout", "profile", "rules", "vanilla"])]
     raw: Option<PathBuf>,
     /// The benchmark, as in `mico eval --tasks`; or vtcbench, with folders of sample logs.
     #[arg(long, visible_alias = "tasks", value_name = "NAME", value_parser = choices::track(), required_unless_present = "raw")]
@@ -68,6 +68,23 @@ struct Document {
     dropped: usize,
 }
 
+impl ScoreArgs {
+    /// Refuses flags that the track has no use for.
+    fn check_used(&self, track: Track) -> Result<(), Failure> {
+        let logs = track == Track::VtcBench;
+        let given = [
+            ("--vanilla", self.vanilla.is_some() && !logs),
+            ("--layout", self.layout.is_some() && logs),
+            ("--profile", self.profile.is_some() && logs),
+            ("--rule", !self.rules.is_empty() && logs),
+        ];
+        match given.iter().find(|(_, unused)| *unused) {
+            Some((flag, _)) => Err(Failure::misused(format!("{flag} has no effect on {track}"))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Runs `mico score`: scores predictions that were made elsewhere.
 pub fn run(args: &ScoreArgs) -> Result<(), Failure> {
     if let Some(path) = &args.raw {
@@ -77,6 +94,7 @@ pub fn run(args: &ScoreArgs) -> Result<(), Failure> {
     else {
         return Err(Failure::misused("--task, --predictions and --data are needed, or --raw FILE"));
     };
+    args.check_used(track)?;
     if track == Track::VtcBench {
         let vanilla = args.vanilla.as_deref();
         let found = vtc::score(&vtc::Folders { data, target: predictions, vanilla })?;

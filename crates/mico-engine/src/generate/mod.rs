@@ -51,7 +51,8 @@ impl Generation {
         Self { max_new_tokens, ..Self::default() }
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
+    /// Whether every value is one that decoding can work with; [`crate::Engine::run`] asks the same.
+    pub fn check(&self) -> Result<()> {
         let temperature = self.temperature;
         if !(0.0..=MAX_TEMPERATURE).contains(&temperature) {
             return Err(Error::range(

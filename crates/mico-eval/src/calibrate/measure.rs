@@ -13,7 +13,9 @@ use crate::error::{Error, Result};
 use crate::item::{DamagedRow, Item};
 use crate::kl::{Reference, TeacherForcing};
 use crate::record::seed;
-use crate::run::{BUDGET_TOLERANCE, ItemEncodings, Run, budget_excess, budget_excess_message};
+use crate::run::{
+    Advance, BUDGET_TOLERANCE, ItemEncodings, Run, Stoppable, budget_excess, budget_excess_message,
+};
 
 /// One setting's outcome on one item.
 #[derive(Debug, Clone)]
@@ -180,30 +182,33 @@ pub(super) fn feasible_settings(
 pub(super) fn measure(
     run: &Run<'_>,
     sampled: SampledItem,
+    advance: &Advance<'_>,
 ) -> Result<std::result::Result<MeasuredItem, String>> {
     let (source, item) = (run.sources[sampled.source], &sampled.item);
     let spec = &source.tracks()[item.track];
     let most = source.max_new_tokens();
     let mut encodings = ItemEncodings::new(run, source, source.prompt(item)?);
-    let mut reference = Reference::default();
+    let mut observed = Stoppable { sink: Reference::default(), advance };
     let failed = |reason: String| Ok(Err(format!("{} {}: {reason}", spec.name, item.id)));
-    let plain = match encodings.ask(item, &run.settings[0], most, &mut reference)? {
+    let plain = match encodings.ask(item, &run.settings[0], most, &mut observed)? {
         Ok(outcome) => outcome,
         Err(reason) => return failed(reason),
     };
+    let reference = observed.sink;
     let fields = encodings.fields(item);
     let unpruned = spec.grade(&item.id, &fields, &plain.answer.text)?;
     let mut results = vec![SettingResult { grade: unpruned.clone(), kl: 0.0 }];
     for setting in &run.settings[1..] {
-        let mut forcing = TeacherForcing::new(&reference);
-        if let Err(reason) = encodings.ask(item, setting, reference.len(), &mut forcing)? {
+        let mut stoppable = Stoppable { sink: TeacherForcing::new(&reference), advance };
+        if let Err(reason) = encodings.ask(item, setting, reference.len(), &mut stoppable)? {
             return failed(reason);
         }
+        let forcing = stoppable.sink;
         let (agrees, kl) = (forcing.agrees, forcing.divergence());
         let grade = if agrees {
             unpruned.clone()
         } else {
-            match encodings.ask(item, setting, most, &mut ())? {
+            match encodings.ask(item, setting, most, &mut Stoppable { sink: (), advance })? {
                 Ok(outcome) => spec.grade(&item.id, &fields, &outcome.answer.text)?,
                 Err(reason) => return failed(reason),
             }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::condition::Condition;
 use crate::error::Result;
-use crate::run::{Progress, Run};
+use crate::run::{Progress, Run, unless_stopped};
 use crate::summary::Estimate;
 use measure::{SampledItem, feasible_settings, layer, measure, sample};
 use table::Table;
@@ -112,12 +112,14 @@ pub fn calibrate(
     let (mut measured, total) = (Vec::new(), items.len());
     let mut items = items.into_iter();
     loop {
-        progress(measured.len() + failed.len(), Some(total));
+        let done = measured.len() + failed.len();
+        let advance = |_: usize| progress(done, Some(total));
+        unless_stopped(advance(0))?;
         let chunk: Vec<SampledItem> = items.by_ref().take(rayon::current_num_threads()).collect();
         if chunk.is_empty() {
             break;
         }
-        let answered = chunk.into_par_iter().map(|sampled| measure(run, sampled));
+        let answered = chunk.into_par_iter().map(|sampled| measure(run, sampled, &advance));
         for outcome in answered.collect::<Result<Vec<_>>>()? {
             match outcome {
                 Ok(found) => measured.push(found),

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::error::{DiagnoseError, Result};
 use super::source::DamagedImage;
 use super::{Diagnose, Progress};
+use crate::run::unless_stopped;
 
 /// Pictures under way at once, per thread.
 const PER_THREAD: usize = 4;
@@ -57,14 +58,15 @@ impl Diagnose<'_> {
     ) -> Result<PictureResults<T>> {
         let mut results = PictureResults { found: Vec::new(), damaged: Vec::new() };
         let done = AtomicUsize::new(0);
-        progress(0, pictures.len());
+        unless_stopped(progress(0, pictures.len()))?;
         for batch in pictures.chunks(PER_THREAD * rayon::current_num_threads().max(1)) {
             let outcomes: Vec<_> = batch
                 .par_iter()
                 .map(|&picture| {
                     let outcome = f(picture);
-                    progress(done.fetch_add(1, Ordering::Relaxed) + 1, pictures.len());
-                    (picture, outcome)
+                    let known = done.fetch_add(1, Ordering::Relaxed) + 1;
+                    let go_on = unless_stopped(progress(known, pictures.len()));
+                    (picture, go_on.map_err(PictureError::from).and(outcome))
                 })
                 .collect();
             for (picture, outcome) in outcomes {

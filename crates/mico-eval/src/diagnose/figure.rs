@@ -93,7 +93,7 @@ fn accuracies(found: &Reliability) -> Chart {
     Chart::new(
         "Reliability: accuracy of probes under masking",
         Axis::new("covered, percent of the region").ticks_at_points().including([0.0, 100.0]),
-        Axis::new("accuracy").including([0.0, 1.0]),
+        Axis::share("accuracy").including([0.0, 1.0]),
     )
     .subtitle(format!("{} test objects, {} categories", found.splits.objects[2], found.categories))
     .series(found.probes.iter().flat_map(arms))
@@ -120,7 +120,7 @@ fn concordances(found: &Reliability) -> Chart {
     }
     Chart::new(
         "Reliability: concordance with decoding",
-        Axis::new("concordance (95 % over pictures)")
+        Axis::share("concordance (95 % over pictures)")
             .including([CHANCE - AROUND_CHANCE, CHANCE + AROUND_CHANCE]),
         Axis::rows(rows),
     )
@@ -134,8 +134,8 @@ fn relevance(found: &Relevance) -> Chart {
     let deciles = found.deciles.iter().map(|bin| Point::new(bin.attention, bin.target));
     Chart::new(
         "Relevance: attention and box, by decile",
-        Axis::new("mean share of the attention").including([0.0]),
-        Axis::new("share of the box").including([0.0]),
+        Axis::share("mean share of the attention").including([0.0]),
+        Axis::share("share of the box").including([0.0]),
     )
     .subtitle(format!("mean Spearman {}, {} queries", words(&found.rho), found.queries))
     .series([Series::curve("deciles of tokens", deciles).toned(Tone::Slot(0))])

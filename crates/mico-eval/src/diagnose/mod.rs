@@ -22,6 +22,8 @@ mod reliability;
 mod scenes;
 mod source;
 
+use std::ops::ControlFlow;
+
 use mico_engine::{Engine, SessionOptions};
 use serde::Serialize;
 
@@ -39,8 +41,9 @@ pub use reliability::{
 pub use scenes::Scenes;
 pub use source::{Check, DamagedImage, LabelMap, LabeledObject, PixelBox, Query, Source};
 
-/// Called with the number of pictures that are done, and with the number of all.
-pub type Progress<'a> = dyn Fn(usize, usize) + Sync + 'a;
+/// Called with the number of pictures that are done, and with the number of all; answering [`ControlFlow::Break`] ends the check there with
+/// [`mico_engine::Error::Cancelled`].
+pub type Progress<'a> = dyn Fn(usize, usize) -> ControlFlow<()> + Sync + 'a;
 
 /// What is checked, on what.
 pub struct Diagnose<'a> {

@@ -98,6 +98,11 @@ impl Evaluation {
         Ok(Self { options, journal })
     }
 
+    /// Whether benchmarks are asked, and not the built-in suite; a sweep may have chosen.
+    pub fn has_tracks(&self) -> bool {
+        self.options.tasks.has_tracks()
+    }
+
     /// Asks everything that the records do not answer yet, on the engine's threads, and scores it.
     pub fn run(
         self,

@@ -6,9 +6,10 @@ mod overlays;
 mod rss;
 mod runner;
 
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mico_engine::{Engine, Setting};
+use mico_engine::{Engine, Setting, Sink, Step};
 use mico_video::VideoOptions;
 use rayon::prelude::*;
 
@@ -29,8 +30,42 @@ use crate::record::RunKey;
 use crate::shard::Shard;
 use crate::source::Source;
 
-/// Called after each answer with the number of answers so far, and with the total if it is known.
-pub type Progress<'a> = dyn Fn(usize, Option<usize>) + Sync + 'a;
+/// Called with the number of answers so far, and with the total if it is known: after each answer, and after each
+/// step of the engine on the way to one. Answering [`ControlFlow::Break`] ends the run there with
+/// [`mico_engine::Error::Cancelled`]; answers that were recorded stay.
+pub type Progress<'a> = dyn Fn(usize, Option<usize>) -> ControlFlow<()> + Sync + 'a;
+
+/// Asks whether to go on, told how many answers have become known since it was last asked.
+pub(crate) type Advance<'a> = dyn Fn(usize) -> ControlFlow<()> + Sync + 'a;
+
+/// The error that ends a run where its caller stops it.
+pub(crate) fn unless_stopped(flow: ControlFlow<()>) -> Result<(), mico_engine::Error> {
+    match flow {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(mico_engine::Error::Cancelled),
+    }
+}
+
+/// Lets a run's caller stop it at any step of the engine.
+pub(crate) struct Stoppable<'a, S> {
+    pub(crate) sink: S,
+    pub(crate) advance: &'a Advance<'a>,
+}
+
+impl<S: Sink> Sink for Stoppable<'_, S> {
+    fn progress(&mut self, step: Step) -> ControlFlow<()> {
+        self.sink.progress(step)?;
+        (self.advance)(0)
+    }
+
+    fn text(&mut self, piece: &str) -> ControlFlow<()> {
+        self.sink.text(piece)
+    }
+
+    fn steer(&mut self, logits: &[f32]) -> Option<u32> {
+        self.sink.steer(logits)
+    }
+}
 
 /// What is measured with what. `model` must hold all that decides answers and is not in the items or
 /// settings.
@@ -136,9 +171,9 @@ pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<
     let done = AtomicUsize::new(0);
     let advance = |answers: usize| {
         let before = done.fetch_add(answers, Ordering::Relaxed);
-        progress(before + answers, total);
+        progress(before + answers, total)
     };
-    advance(0);
+    unless_stopped(advance(0))?;
     let threads = rayon::current_num_threads();
     let mut jobs = run.jobs.unwrap_or(threads).clamp(1, threads);
     let mut watch = run.jobs.is_none().then(RssProbe::new);
@@ -165,9 +200,9 @@ pub fn run(run: &Run<'_>, journal: &Journal, progress: &Progress<'_>) -> Result<
             {
                 jobs = watch.jobs(jobs);
             }
-            advance(batches.take_passed() * run.settings.len());
+            unless_stopped(advance(batches.take_passed() * run.settings.len()))?;
         }
-        advance(batches.take_passed() * run.settings.len());
+        unless_stopped(advance(batches.take_passed() * run.settings.len()))?;
         finished.items.push(batches.taken(source.tracks().len()));
         finished.damaged.extend(batches.into_damaged());
         finished.dropped.push(source.dropped());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use mico_engine::Usage;
 use mico_score::Segment;
 
-use super::Run;
 use super::encodings::ItemEncodings;
+use super::{Advance, Run, Stoppable, unless_stopped};
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::item::Item;
@@ -27,7 +27,7 @@ pub(crate) struct SourceRunner<'a> {
     pub(crate) run_key: RunKey,
     pub(crate) journal: &'a Journal,
     /// Called with the number of answers that have become known since the last call.
-    pub(crate) progress: &'a (dyn Fn(usize) + Sync),
+    pub(crate) progress: &'a Advance<'a>,
 }
 
 impl SourceRunner<'_> {
@@ -54,7 +54,7 @@ impl SourceRunner<'_> {
                     self.journal.append(record)?;
                     asked += 1;
                 }
-                (self.progress)(1);
+                unless_stopped((self.progress)(1))?;
             }
         }
         Ok(asked)
@@ -67,7 +67,8 @@ impl SourceRunner<'_> {
         encodings: &mut ItemEncodings<'_>,
         record: &mut Record,
     ) -> Result<()> {
-        match encodings.ask(item, setting, self.source.max_new_tokens(), &mut ())? {
+        let mut sink = Stoppable { sink: (), advance: self.progress };
+        match encodings.ask(item, setting, self.source.max_new_tokens(), &mut sink)? {
             Ok(outcome) => {
                 record.set_outcome(Ok(&outcome));
                 if let Some(overlays) =

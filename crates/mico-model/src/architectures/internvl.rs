@@ -43,7 +43,7 @@ pub static INTERNVL: Architecture = Architecture {
     read,
     build: |b, config| Ok(Box::new(InternVl::build(b, config)?)),
     traits: Traits::NONE,
-    presets: &[Preset::published("internvl3-8b", 4, internvl3_8b)],
+    presets: &[Preset::published("internvl3-8b", "OpenGVLab/InternVL3-8B-hf", 4, internvl3_8b)],
 };
 
 fn internvl3_8b() -> ModelConfig {

@@ -36,7 +36,12 @@ pub static LLAVA_VIDEO: Architecture = Architecture {
     read,
     build: |b, config| Ok(Box::new(LlavaVideo::build(b, config)?)),
     traits: Traits { takes_video: true, ..Traits::NONE },
-    presets: &[Preset::published("llava-video-7b", 6, llava_video_7b)],
+    presets: &[Preset::published(
+        "llava-video-7b",
+        "lmms-lab/LLaVA-Video-7B-Qwen2",
+        6,
+        llava_video_7b,
+    )],
 };
 
 fn llava_video_7b() -> ModelConfig {

@@ -13,11 +13,13 @@
 //!   where Pillow paints the background colour.
 
 mod flatten;
+mod formats;
 mod jpeg;
 
 use std::error::Error as _;
 use std::io::Cursor;
 
+pub use formats::is_animated;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader};
 
@@ -101,12 +103,10 @@ pub enum DecodeError {
     #[error("the image is empty (0 bytes)")]
     Empty,
     /// The content is in none of the accepted formats.
-    #[error(
-        "unknown image format (content starts with {start}): accepted are PNG, JPEG, WebP, GIF and BMP"
-    )]
+    #[error("{found} (accepted are PNG, JPEG, WebP, GIF and BMP)")]
     UnknownFormat {
-        /// The first bytes of the content, escaped for display.
-        start: String,
+        /// The name of the format and what to do, or the content's first bytes where it has no known name.
+        found: String,
     },
     /// A limit is exceeded; nothing of that size has been allocated.
     #[error("image too large: {found} {what}, at most {limit} are accepted")]
@@ -179,8 +179,11 @@ pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<RgbImage, DecodeE
 fn sniff(bytes: &[u8]) -> Result<(ImageFormat, &'static str), DecodeError> {
     let found = image::guess_format(bytes).ok();
     FORMATS.into_iter().find(|(format, _)| Some(*format) == found).ok_or_else(|| {
-        let start = bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii().to_string();
-        DecodeError::UnknownFormat { start: format!("\"{start}\"") }
+        let found = formats::describe(bytes).unwrap_or_else(|| {
+            let start = bytes[..bytes.len().min(SHOWN_BYTES)].escape_ascii();
+            format!("unknown image format, content starts with \"{start}\"")
+        });
+        DecodeError::UnknownFormat { found }
     })
 }
 

@@ -24,9 +24,14 @@ fn fail(bytes: &[u8]) -> DecodeError {
 #[test]
 fn nothing_and_text_are_refused() {
     assert_eq!(fail(&[]).to_string(), "the image is empty (0 bytes)");
-    let message = "unknown image format (content starts with \"This is \"): \
-                   accepted are PNG, JPEG, WebP, GIF and BMP";
+    let message =
+        "this is a text, which is not read as an image (accepted are PNG, JPEG, WebP, GIF and BMP)";
     assert_eq!(fail(&bytes("text.png")).to_string(), message);
+    let unknown = fail(b"\x01\x02\x03").to_string();
+    assert!(
+        unknown.starts_with("unknown image format, content starts with \"\\x01\\x02\\x03\""),
+        "{unknown}"
+    );
     // A real format, but none of the accepted ones.
     assert!(matches!(fail(b"II*\0\x08\0\0\0\0\0"), DecodeError::UnknownFormat { .. }));
 }

@@ -16,16 +16,22 @@ const BOS: u32 = 1;
 const EOS: u32 = 2;
 
 pub(super) const LLAVA: &[Preset] = &[
-    Preset::published("llava-1.5-7b", 7, || llava(vicuna_7b())),
-    Preset::published("llava-1.5-13b", 8, || llava(vicuna_13b())),
+    Preset::published("llava-1.5-7b", "llava-hf/llava-1.5-7b-hf", 7, || llava(vicuna_7b())),
+    Preset::published("llava-1.5-13b", "llava-hf/llava-1.5-13b-hf", 8, || llava(vicuna_13b())),
     Preset::embedded("tiny", 2, tiny),
 ];
 
 /// The paper has no row for the Mistral variant; it takes the block of the other 7B models.
 pub(super) const LLAVA_NEXT: &[Preset] = &[
-    Preset::published("llava-next-7b", 7, || llava_next(vicuna_7b())),
-    Preset::published("llava-next-13b", 14, || llava_next(vicuna_13b())),
-    Preset::published("llava-next-mistral-7b", 7, || llava_next(mistral_7b())),
+    Preset::published("llava-next-7b", "llava-hf/llava-v1.6-vicuna-7b-hf", 7, || {
+        llava_next(vicuna_7b())
+    }),
+    Preset::published("llava-next-13b", "llava-hf/llava-v1.6-vicuna-13b-hf", 14, || {
+        llava_next(vicuna_13b())
+    }),
+    Preset::published("llava-next-mistral-7b", "llava-hf/llava-v1.6-mistral-7b-hf", 7, || {
+        llava_next(mistral_7b())
+    }),
 ];
 
 fn mistral_7b() -> DecoderConfig {

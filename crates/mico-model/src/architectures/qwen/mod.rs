@@ -40,7 +40,12 @@ pub static QWEN2_5_VL: Architecture = Architecture {
     },
     build,
     traits: TRAITS,
-    presets: &[Preset::published("qwen2.5-vl-7b", 2, presets::qwen2_5_vl_7b)],
+    presets: &[Preset::published(
+        "qwen2.5-vl-7b",
+        "Qwen/Qwen2.5-VL-7B-Instruct",
+        2,
+        presets::qwen2_5_vl_7b,
+    )],
 };
 
 /// Qwen3-VL: an image at its own resolution, DeepStack.
@@ -59,7 +64,12 @@ pub static QWEN3_VL: Architecture = Architecture {
     },
     build,
     traits: TRAITS,
-    presets: &[Preset::published("qwen3-vl-8b", 6, presets::qwen3_vl_8b)],
+    presets: &[Preset::published(
+        "qwen3-vl-8b",
+        "Qwen/Qwen3-VL-8B-Instruct",
+        6,
+        presets::qwen3_vl_8b,
+    )],
 };
 
 /// Qwen3.5: Qwen3-VL's vision before a hybrid decoder.
@@ -78,7 +88,7 @@ pub static QWEN3_5: Architecture = Architecture {
     },
     build,
     traits: TRAITS,
-    presets: &[Preset::published("qwen3.5-9b", 12, presets::qwen3_5_9b)],
+    presets: &[Preset::published("qwen3.5-9b", "Qwen/Qwen3.5-9B", 12, presets::qwen3_5_9b)],
 };
 
 fn build(b: &mut Builder, config: &ModelConfig) -> Result<Box<dyn VisionSide>> {
