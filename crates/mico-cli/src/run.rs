@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::IsTerminal;
+use std::path::Path;
 
 use clap::Args;
 use mico_engine::{Engine, Error, Outcome, Prompt, Request, Setting};
