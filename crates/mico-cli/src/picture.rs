@@ -77,13 +77,11 @@ pub(crate) fn chart() -> impl TypedValueParser<Value = PictureFile<ChartFormat>>
 fn picture<F: Copy>(path: PathBuf, formats: &[(&str, F)]) -> Result<PictureFile<F>, String> {
     let ending = path.extension().map(OsStr::to_ascii_lowercase);
     let found = formats.iter().find(|(name, _)| ending.as_deref() == Some(OsStr::new(name)));
-    match found {
-        Some(&(_, format)) => Ok(PictureFile { path, format }),
-        None => {
-            let accepted: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
-            Err(format!("accepted: names that end in .{}", accepted.join(", .")))
-        }
-    }
+    let Some(&(_, format)) = found else {
+        let accepted: Vec<&str> = formats.iter().map(|(name, _)| *name).collect();
+        return Err(format!("accepted: names that end in .{}", accepted.join(", .")));
+    };
+    Ok(PictureFile { path, format })
 }
 
 #[cfg(test)]

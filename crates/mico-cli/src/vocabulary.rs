@@ -20,10 +20,10 @@ pub(crate) fn note(tokenizer: &Tokenizer, question: &str, example: Option<&str>)
     let mut note = format!("note: the model does not know {}{more}", named.join(", "));
     let words = known_words(tokenizer);
     if let Some(words) = words {
-        note.push_str(&format!("; its words are: {}", words.join(" ")));
+        note += &["; its words are: ", &words.join(" ")].concat();
     }
     if let Some(example) = example {
-        note.push_str(&format!("; ask for example \"{example}\""));
+        note += &["; ask for example \"", example, "\""].concat();
     }
     Some(note)
 }

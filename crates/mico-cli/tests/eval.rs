@@ -36,6 +36,9 @@ fn eval_scores_every_track_and_resumes() {
     assert!(table.contains("| mico-s1 | 64 |") && table.contains("chance"), "{table}");
 }
 
+/// Which records a damaged run loses, and what must be said of it.
+type Loss<'a> = (&'a dyn Fn(&str) -> bool, &'a [&'a str]);
+
 /// A record that is lost must not make its setting disappear from the tables.
 #[test]
 fn missing_records_are_named_and_counted() {
@@ -55,7 +58,7 @@ fn missing_records_are_named_and_counted() {
     let read = |line: &str| line.contains("\"track\":\"read\"");
     let pruned = |line: &str| line.contains("\"setting\":\"mico T=64");
     let second = |line: &str| line.contains("\"position\":1,");
-    let losses: [(&dyn Fn(&str) -> bool, &[&str]); 4] = [
+    let losses: [Loss<'_>; 4] = [
         // One record, all of a track, an item of every setting, everything of one setting.
         (&|line| read(line) && pruned(line) && second(line), &["mico T=64: 1 of 18", "read/item"]),
         (&|line| read(line) && pruned(line), &["mico T=64: 2 of 18", "read/item"]),

@@ -29,7 +29,7 @@ fn fails(folder: &Path, call: &str, named: &str) -> String {
     command.arg("-c").arg(MEMORY).arg(assert_cmd::cargo::cargo_bin("mico"));
     command.args(call.split_whitespace()).current_dir(folder).write_stdin("");
     // Only a call that waits for somebody comes to this end.
-    let output = command.timeout(Duration::from_secs(120)).output().unwrap();
+    let output = command.timeout(Duration::from_mins(2)).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(matches!(output.status.code(), Some(1 | 2)), "{call}: {:?} {text}", output.status);
     let error = text.lines().filter(|line| line.starts_with("error: ")).count();
@@ -121,7 +121,7 @@ fn a_file_larger_than_memory_is_refused() {
         let kept = fs::read(&path).ok();
         sparse(&path);
         fails(folder.path(), call, named);
-        if file.ends_with(".jsonl") {
+        if Path::new(file).extension().is_some_and(|ending| ending == "jsonl") {
             assert_eq!(fs::metadata(&path).unwrap().len(), HUGE, "{file} is left as it was");
         }
         fs::remove_file(&path).unwrap();
@@ -159,7 +159,7 @@ fn streams_are_read_where_a_stream_is_meant() {
             .spawn()
             .unwrap();
         let mut command = mico(call);
-        command.arg(flag).arg(&path).timeout(Duration::from_secs(120));
+        command.arg(flag).arg(&path).timeout(Duration::from_mins(2));
         let output = command.output().unwrap();
         let _ = feeder.kill();
         feeder.wait().unwrap();

@@ -160,11 +160,16 @@ fn groups(context: &TurnContext<'_>) -> Vec<i64> {
     let (mut labels, mut first) = (Vec::new(), 0);
     for (index, layout) in context.tokens.iter().enumerate() {
         let together = matches!(quotas.get(index), Some(Quota::Image(_)));
-        let label = |group: usize| first + if together { 0 } else { group as i64 };
+        let label = |group: usize| first + if together { 0 } else { number(group) };
         labels.extend((0..layout.len()).map(|token| layout.group_of(token).map_or(-1, label)));
-        first += if together { 1 } else { layout.groups() as i64 };
+        first += if together { 1 } else { number(layout.groups()) };
     }
     labels
+}
+
+/// A count or an index as dumps store it; both are far below the largest number of either type.
+fn number(count: usize) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 /// Position ids of the tokens that entered block 1; three axes where positions have them.
@@ -196,7 +201,7 @@ fn dump_cuts(dump: &mut Dump, filled: &Prefilled) -> Result<()> {
         if let Some(relevance) = &seen.relevance {
             dump.vector(&format!("{place}.relevance"), relevance)?;
         }
-        let tokens: Vec<i64> = seen.tokens.iter().map(|&token| token as i64).collect();
+        let tokens: Vec<i64> = seen.tokens.iter().map(|&token| number(token)).collect();
         dump.integers(&format!("{place}.token"), &tokens)?;
     }
     Ok(())

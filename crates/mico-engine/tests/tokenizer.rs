@@ -268,7 +268,7 @@ fn component(random: &mut SplitMix64, depth: usize) -> Value {
 
 /// A component that is likely to fit: its sequence key is that of the slot.
 fn fitting(random: &mut SplitMix64, key: &str) -> Value {
-    let parts: Vec<Value> = (0..1 + random.below(3)).map(|_| component(random, 1)).collect();
+    let parts: Vec<Value> = (0..=random.below(3)).map(|_| component(random, 1)).collect();
     json!({"type": "Sequence", key: parts})
 }
 
@@ -284,7 +284,7 @@ fn random_components_end_in_ids_or_in_an_error() {
     let mut used = 0;
     for round in 0..1_500 {
         let mut file = file(["llava15-tied", "qwen25"][round % 2]);
-        for _ in 0..1 + random.below(2) {
+        for _ in 0..=random.below(2) {
             let (slot, key) = SLOTS[random.below(4)];
             file[slot] = if random.below(3) == 0 {
                 component(&mut random, 0)

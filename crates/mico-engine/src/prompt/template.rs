@@ -37,7 +37,7 @@ impl ChatTemplate {
         let files = files.into();
         let file = files.path(JINJA_FILE);
         if let Some(source) = read_text(files, JINJA_FILE)? {
-            return Self::new(&file.display().to_string(), source, tokenizer).map(Some);
+            return Self::new(&file.display().to_string(), &source, tokenizer).map(Some);
         }
         let file = files.path(JSON_FILE);
         if let Some(text) = read_text(files, JSON_FILE)? {
@@ -54,13 +54,13 @@ impl ChatTemplate {
     fn from_setting(file: &str, settings: &Value, tokenizer: &Tokenizer) -> Result<Option<Self>> {
         let source = match settings.get("chat_template") {
             None | Some(Value::Null) => return Ok(None),
-            Some(Value::String(source)) => source.clone(),
+            Some(Value::String(source)) => source.as_str(),
             Some(Value::Array(named)) => {
                 let name =
                     |entry: &Value| entry.get("name").and_then(Value::as_str) == Some("default");
                 let entry = named.iter().find(|entry| name(entry)).or(named.first());
                 let source = entry.and_then(|entry| entry.get("template")).and_then(Value::as_str);
-                source.ok_or_else(|| fail(file, "the list holds no `template`"))?.to_owned()
+                source.ok_or_else(|| fail(file, "the list holds no `template`"))?
             }
             Some(_) => return Err(fail(file, "`chat_template` is neither a string nor a list")),
         };
@@ -68,7 +68,7 @@ impl ChatTemplate {
     }
 
     /// Compiles the Jinja source of a chat template; `file` is the name that errors give it.
-    pub fn new(file: &str, source: String, tokenizer: &Tokenizer) -> Result<Self> {
+    pub fn new(file: &str, source: &str, tokenizer: &Tokenizer) -> Result<Self> {
         if source.contains([MARK_OPEN, MARK_CLOSE]) {
             return Err(fail(file, "holds the private characters U+F8F0 or U+F8F1"));
         }
@@ -77,7 +77,7 @@ impl ChatTemplate {
             || source.contains("content[")
             || source.contains("['content'][");
         let images = source.contains("image");
-        let template = Template::compile(&source, Limits::default())
+        let template = Template::compile(source, Limits::default())
             .map_err(|error| fail(file, &error.to_string()))?;
         let named = |name: &str| tokenizer.named(name).unwrap_or_default();
         let tokens = json!({
@@ -105,7 +105,7 @@ impl ChatTemplate {
         image_token: &str,
         continues: bool,
     ) -> Result<Vec<Piece>> {
-        let mut texts: Vec<Text> = Vec::new();
+        let mut texts: Vec<TakenText> = Vec::new();
         let mut masked: Vec<Value> = Vec::new();
         for (index, message) in messages.iter().enumerate() {
             let from = texts.len();
@@ -115,7 +115,7 @@ impl ChatTemplate {
         }
         let rendered = self.render_masked(&masked)?;
         let pieces = self.cut(&rendered, &texts, image_token)?;
-        for (index, Text { text, role, message }) in texts.iter().enumerate() {
+        for (index, TakenText { text, role, message }) in texts.iter().enumerate() {
             let mark = mark(index);
             if !text.trim().is_empty() && *role == Role::User && !rendered.contains(&mark) {
                 let role = role.name();
@@ -131,7 +131,7 @@ impl ChatTemplate {
         &self,
         message: &Message,
         image_token: &str,
-        texts: &mut Vec<Text>,
+        texts: &mut Vec<TakenText>,
         continues: bool,
     ) -> Value {
         let mut place = |text: &str| {
@@ -140,7 +140,7 @@ impl ChatTemplate {
             // text; an answer's place is needed all the same.
             let answer = message.role == Role::Assistant;
             let core = if answer && continues { text } else { text.trim() };
-            texts.push(Text { text: core.to_owned(), role: message.role, message: 0 });
+            texts.push(TakenText { text: core.to_owned(), role: message.role, message: 0 });
             if answer && core.is_empty() {
                 return mark(texts.len() - 1);
             }
@@ -175,7 +175,7 @@ impl ChatTemplate {
     }
 
     /// Cuts a rendered prompt at the marks and at the image tokens the template wrote.
-    fn cut(&self, rendered: &str, texts: &[Text], image: &str) -> Result<Vec<Piece>> {
+    fn cut(&self, rendered: &str, texts: &[TakenText], image: &str) -> Result<Vec<Piece>> {
         let mut pieces = Vec::new();
         let mut rest = rendered;
         while let Some((before, after)) = rest.split_once(MARK_OPEN) {
@@ -195,7 +195,7 @@ impl ChatTemplate {
 }
 
 /// A text that was taken out of its message.
-struct Text {
+struct TakenText {
     text: String,
     role: Role,
     /// Which message it is of, from 1.

@@ -66,9 +66,8 @@ pub(super) struct Limits {
 
 /// Checks the text of a `tokenizer.json`.
 pub(super) fn check(text: &str) -> Result<Checked, Fault> {
-    let mut file = match json::parse(text)? {
-        Value::Object(file) => file,
-        _ => return Err(Fault::corrupt("not a JSON object")),
+    let Value::Object(mut file) = json::parse(text)? else {
+        return Err(Fault::corrupt("not a JSON object"));
     };
     if file.get("version").is_some_and(|version| version != "1.0") {
         return Err(Fault::Unsupported("`version` is not \"1.0\"".into()));
