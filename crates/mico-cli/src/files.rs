@@ -34,6 +34,7 @@ enum Source {
     /// A folder in which nothing may be written.
     Sealed(Folder),
     /// A folder whose files stay as they are; new ones may appear, and earlier results may be replaced.
+    #[cfg_attr(not(feature = "eval"), expect(dead_code, reason = "no other verb reads data"))]
     Data(Folder),
 }
 

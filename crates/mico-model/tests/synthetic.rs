@@ -85,7 +85,7 @@ fn impossible_shapes_are_refused() {
     let mut config = small(LLAVA);
     config.decoder.kv_heads = 3;
     let error = Model::synthetic(config, &SyntheticOptions::default()).unwrap_err().to_string();
-    assert!(error.contains("num_key_value_heads = 3"), "{error}");
+    assert!(error.contains("num_key_value_heads, which is 3"), "{error}");
     let mut config = small(LLAVA);
     config.vision.get_mut::<LlavaVision>().unwrap().feature_layer = 9;
     assert!(Model::synthetic(config, &SyntheticOptions::default()).is_err());
