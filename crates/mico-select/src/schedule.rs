@@ -60,6 +60,7 @@ pub enum PoolBasis {
 
 /// What happens when no count in `[1, N1]` meets the budget.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum OutOfRange {
     /// The nearest count in the range is used, so the budget is missed slightly.
     Clip,

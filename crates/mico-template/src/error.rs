@@ -32,6 +32,7 @@ pub enum TemplateErrorKind {
 /// A template that cannot be compiled or rendered: a kind, a line, and a message of one line.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{}", .0)]
+#[non_exhaustive]
 pub struct TemplateError(Box<Details>);
 
 #[derive(Debug, Clone)]

@@ -15,6 +15,7 @@ const ACCEPTED: &str = if cfg!(feature = "h264") {
 /// A video that could not be read, and why.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", one_line(path))]
+#[non_exhaustive]
 pub struct VideoError {
     /// The file or folder that was requested; for an image in a folder, that image.
     pub path: PathBuf,

@@ -120,6 +120,7 @@ impl VisualToken {
 
 /// Why tokens do not fit the groups they are said to belong to.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum LayoutError {
     /// A token names a patch its group does not have.
     #[error(

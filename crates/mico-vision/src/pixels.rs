@@ -48,6 +48,7 @@ impl std::fmt::Display for Size {
 #[error(
     "pixel data of {found} bytes does not fit a {size} RGB image: {expected} bytes (and at least one pixel) are needed"
 )]
+#[non_exhaustive]
 pub struct SizeError {
     /// The size the image was to have.
     pub size: Size,
@@ -60,6 +61,7 @@ pub struct SizeError {
 /// Why an image could not be encoded as PNG.
 #[derive(Debug, thiserror::Error)]
 #[error("a {size} image cannot be written as PNG: {reason}")]
+#[non_exhaustive]
 pub struct EncodeError {
     size: Size,
     reason: String,

@@ -60,6 +60,7 @@ const FRAME_CHOICE: [&str; 8] = [
 
 /// Why a preprocessor configuration was refused.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// The text is not JSON; the message is the parser's.
     #[error("preprocessor configuration is not JSON: {}", quoted(&.0.to_string()))]

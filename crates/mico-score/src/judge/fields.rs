@@ -13,6 +13,7 @@ const SHOWN: usize = 60;
 
 /// Why an answer could not be scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum JudgeError {
     /// The track cannot be scored answer by answer (VTC-Bench compares whole logs).
     #[error("task '{0}' has no rule for single answers")]

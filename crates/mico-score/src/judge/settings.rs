@@ -137,6 +137,7 @@ impl Default for Rules {
 
 /// Why a rule version could not be selected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuleError {
     /// No rule with selectable versions has that name.
     #[error("rule '{name}', accepted: {accepted}")]

@@ -20,6 +20,7 @@ pub(crate) use raw::RAW;
 
 /// Why no prompt could be built for an item.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PromptError {
     /// A field that the prompt needs is missing or empty.
     #[error("an item of {track} has no field '{field}' with a text")]

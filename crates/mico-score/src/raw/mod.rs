@@ -45,6 +45,7 @@ impl Entry {
 
 /// Why a rule could not be applied.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RawError {
     /// No rule has that name and kind.
     #[error("scorer '{scorer}' of kind '{kind}' is unknown")]

@@ -28,6 +28,7 @@ pub enum Literal {
 #[error(
     "character {at} of a list literal: {what}, accepted: quoted texts, numbers, True, False, None and lists of them"
 )]
+#[non_exhaustive]
 pub struct LiteralError {
     /// The position of the error in characters, from 1.
     pub at: usize,

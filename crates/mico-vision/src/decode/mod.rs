@@ -98,6 +98,7 @@ pub struct DecodeOptions {
 
 /// Why an image could not be decoded.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeError {
     /// There are no bytes at all.
     #[error("the image is empty (0 bytes)")]
