@@ -10,15 +10,24 @@ mod dense;
 #[cfg(target_arch = "x86_64")]
 mod fixed;
 #[cfg(target_arch = "x86_64")]
+mod kquant;
+#[cfg(target_arch = "x86_64")]
 mod q4k;
+#[cfg(target_arch = "x86_64")]
+mod q6k;
 #[cfg(target_arch = "x86_64")]
 mod q8;
 
+use candle_core::quantized::GgmlDType;
 use dense::DenseMatrix;
 #[cfg(target_arch = "x86_64")]
 use fixed::FixedMatrix;
 #[cfg(target_arch = "x86_64")]
-use q4k::Q4kMatrix;
+use kquant::KMatrix;
+#[cfg(target_arch = "x86_64")]
+use q4k::Q4kTile;
+#[cfg(target_arch = "x86_64")]
+use q6k::Q6kTile;
 use rayon::prelude::*;
 
 /// Columns of a panel: two 256-bit vectors of f32.
@@ -44,7 +53,9 @@ pub(crate) enum PackedMatrix {
     #[cfg(target_arch = "x86_64")]
     Fixed(FixedMatrix),
     #[cfg(target_arch = "x86_64")]
-    Q4k(Q4kMatrix),
+    Q4k(KMatrix<Q4kTile>),
+    #[cfg(target_arch = "x86_64")]
+    Q6k(KMatrix<Q6kTile>),
 }
 
 impl PackedMatrix {
@@ -71,16 +82,20 @@ impl PackedMatrix {
         Self::dense(weights, input)
     }
 
-    /// Packs the `Q4K` blocks of a matrix `[output, input]`, row by row; `None` if this processor has no
-    /// such kernel, or if these are not the blocks of such a matrix.
+    /// Packs the blocks of a quantised matrix `[output, input]`, row by row; `None` if this processor has
+    /// no kernel for that kind, or if these are not the blocks of such a matrix.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn q4k(blocks: &[u8], shape: (usize, usize)) -> Option<Self> {
-        Q4kMatrix::pack(blocks, shape).map(Self::Q4k)
+    pub(crate) fn quantized(kind: GgmlDType, blocks: &[u8], shape: (usize, usize)) -> Option<Self> {
+        match kind {
+            GgmlDType::Q4K => KMatrix::pack(blocks, shape).map(Self::Q4k),
+            GgmlDType::Q6K => KMatrix::pack(blocks, shape).map(Self::Q6k),
+            _ => None,
+        }
     }
 
     /// `None`: this processor architecture has no such kernel.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) fn q4k(_: &[u8], _: (usize, usize)) -> Option<Self> {
+    pub(crate) fn quantized(_: GgmlDType, _: &[u8], _: (usize, usize)) -> Option<Self> {
         None
     }
 
@@ -92,6 +107,8 @@ impl PackedMatrix {
             Self::Fixed(matrix) => matrix.shape(),
             #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.shape(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q6k(matrix) => matrix.shape(),
         }
     }
 
@@ -103,6 +120,8 @@ impl PackedMatrix {
             Self::Fixed(matrix) => matrix.bytes(),
             #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.bytes(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q6k(matrix) => matrix.bytes(),
         }
     }
 
@@ -114,6 +133,8 @@ impl PackedMatrix {
             Self::Fixed(matrix) => matrix.product(x, finish),
             #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.product(x, finish),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q6k(matrix) => matrix.product(x, finish),
         }
     }
 }

@@ -1,24 +1,32 @@
-//! Activations quantised to 8 bits, for products with 4-bit weights.
+//! Activations quantised to 8 bits, for products with weights in blocks of a few bits each.
 
 use rayon::prelude::*;
 
 /// Values per block, which share a scale.
 pub(super) const BLOCK: usize = 256;
-/// Values per partial sum: those whose weights share a scale and a minimum.
+/// Values per partial sum: those whose 4-bit weights share a scale and a minimum. 6-bit weights share
+/// a scale with half as many.
 const PART: usize = 32;
 
 /// 256 values of a row, `scale * values`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Q8Block {
+pub(crate) struct Q8Block {
     /// Four neighbouring values in the bytes of each word.
     pub(super) values: [i32; BLOCK / 4],
     /// Sums of 32 values, two neighbouring ones in the halves of each word.
     pub(super) sums: [i32; BLOCK / PART / 2],
+    /// Sums of 16 values, likewise.
+    pub(super) half_sums: [i32; BLOCK / PART],
     pub(super) scale: f32,
 }
 
 impl Q8Block {
-    const ZERO: Self = Self { values: [0; BLOCK / 4], sums: [0; BLOCK / PART / 2], scale: 0.0 };
+    const ZERO: Self = Self {
+        values: [0; BLOCK / 4],
+        sums: [0; BLOCK / PART / 2],
+        half_sums: [0; BLOCK / PART],
+        scale: 0.0,
+    };
 
     /// The value furthest from zero becomes -128, so that all 256 steps are used. A block with a
     /// number that is not finite has no finite scale, and neither have the products with it.
@@ -44,13 +52,23 @@ impl Q8Block {
         for (word, bytes) in block.values.iter_mut().zip(bytes.as_chunks::<4>().0) {
             *word = i32::from_le_bytes(bytes.map(i8::cast_unsigned));
         }
-        for (word, pair) in block.sums.iter_mut().zip(bytes.as_chunks::<{ 2 * PART }>().0) {
-            let sum = |part: &[i8]| part.iter().map(|q| i32::from(*q)).sum::<i32>();
-            let (first, second) = pair.split_at(PART);
-            *word = (sum(second) << 16) | (sum(first) & 0xffff);
+        let mut sums = [0_i32; 2 * BLOCK / PART];
+        for (sum, part) in sums.iter_mut().zip(bytes.as_chunks::<{ PART / 2 }>().0) {
+            *sum = part.iter().map(|q| i32::from(*q)).sum();
+        }
+        for (word, pair) in block.half_sums.iter_mut().zip(sums.as_chunks().0) {
+            *word = halves(*pair);
+        }
+        for (word, four) in block.sums.iter_mut().zip(sums.as_chunks::<4>().0) {
+            *word = halves([four[0] + four[1], four[2] + four[3]]);
         }
         block
     }
+}
+
+/// Two 16-bit numbers in the halves of a word, the first one in the lower.
+fn halves([first, second]: [i32; 2]) -> i32 {
+    (second << 16) | (first & 0xffff)
 }
 
 /// Rows of quantised activations; the blocks of all rows at one depth are adjacent.
@@ -103,6 +121,8 @@ mod tests {
             let sum = if part % 2 == 0 { word as i16 } else { (word >> 16) as i16 };
             let expected: f32 = numbers.iter().sum();
             assert!((f32::from(sum) * block.scale - expected).abs() < 1e-3);
+            let half = block.half_sums[part];
+            assert_eq!(i32::from(half as i16) + (half >> 16), i32::from(sum));
         }
     }
 
