@@ -30,11 +30,11 @@ pub(crate) enum Batch {
 enum Matrix {
     /// In the compute format, as candle stores it.
     Dense(Tensor),
-    /// Packed for a CPU kernel: f32, 16-bit fixed point, `Q4K` or `Q6K`.
+    /// Packed for a CPU kernel: f32, 16-bit fixed point, or in GGML blocks.
     Packed(Arc<PackedMatrix>),
     /// Stored in half precision, multiplied in f32.
     Half(Tensor),
-    /// In GGML blocks of a few bits per weight.
+    /// In GGML blocks of a few bits per weight, where there is no kernel of ours for them.
     Quantized(Arc<QTensor>),
 }
 
@@ -202,4 +202,42 @@ fn quantized_product(x: &Tensor, weight: &QTensor, batch: Batch) -> Result<Tenso
     }
     let rows = (0..x.dim(0)?).map(|row| x.narrow(0, row, 1)?.apply_op1_no_bwd(weight));
     Ok(Tensor::cat(&rows.collect::<candle_core::Result<Vec<_>>>()?, 0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::noise;
+    use candle_core::quantized::GgmlDType;
+
+    /// Every kind of matrix, one without a kernel of ours among them.
+    #[test]
+    fn rows_of_several_sequences_are_independent() {
+        let weight = noise(1, 0.2, (48, 256));
+        let half = |dtype| Linear::stored(weight.to_dtype(dtype).unwrap(), None, DType::F32);
+        let quantized = |kind| Linear::quantized(QTensor::quantize(&weight, kind).unwrap(), None);
+        let bias = Some(noise(3, 1.0, 48));
+        let layers = [
+            Linear::dense(weight.clone(), bias.clone()).unwrap(),
+            Linear::rounded(weight.clone(), bias).unwrap(),
+            Linear::shared(weight.clone(), DType::F32),
+            half(DType::F16).unwrap(),
+            half(DType::BF16).unwrap(),
+            quantized(GgmlDType::Q4K).unwrap(),
+            quantized(GgmlDType::Q6K).unwrap(),
+            quantized(GgmlDType::Q8_0).unwrap(),
+            quantized(GgmlDType::Q5K).unwrap(),
+        ];
+        let x = noise(2, 2.0, (17, 256));
+        for (index, layer) in layers.iter().enumerate() {
+            let row = |row| layer.forward(&x.narrow(0, row, 1).unwrap()).unwrap();
+            let alone = Tensor::cat(&(0..17).map(row).collect::<Vec<_>>(), 0).unwrap();
+            let alone = alone.to_vec2::<f32>().unwrap();
+            for count in 1..=17 {
+                let some = x.narrow(0, 17 - count, count).unwrap();
+                let some = layer.forward_in(Batch::Independent, &some).unwrap();
+                assert_eq!(some.to_vec2::<f32>().unwrap(), alone[17 - count..], "layer {index}");
+            }
+        }
+    }
 }

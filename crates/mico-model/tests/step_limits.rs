@@ -137,7 +137,8 @@ fn the_memory_of_a_sequence_is_known_beforehand() {
     }
 }
 
-/// A rounding error is at most 2^-11 of a key or value; logits move by less than 1 % of their range.
+/// A rounding error is at most 2^-11 of a key or value; logits move by less
+/// than a thousandth of the largest.
 #[test]
 fn half_precision_keys_and_values_change_little() {
     for config in [hybrid(), Preset::find("tiny").unwrap().config()] {
@@ -155,8 +156,7 @@ fn half_precision_keys_and_values_change_little() {
         });
         let (difference, size) = (largest(&(&exact - &rounded).unwrap()), largest(&exact));
         assert!(difference > 0.0, "nothing was rounded");
-        eprintln!("{difference} of {size}");
-        assert!(difference < 1e-2 * size, "{difference} of {size}");
+        assert!(difference < 1e-3 * size, "{difference} of {size}");
     }
 }
 

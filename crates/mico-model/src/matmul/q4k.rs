@@ -16,8 +16,8 @@ use pulp::cast;
 use pulp::x86::V3;
 
 use super::PANEL;
-use super::kquant::{Bytes, GROUPS, Tile, VECTORS, Words};
-use super::q8::{BLOCK, Q8Block};
+use super::q8::{BLOCK, Bytes, GROUPS, Q8Block};
+use super::tiles::{FileTile, Tile, VECTORS, Words};
 
 /// Parts per block, each with its own scale and minimum.
 const PARTS: usize = 8;
@@ -56,8 +56,8 @@ impl Tile for Q4kTile {
         d: [0.0; PANEL],
         e: [0.0; PANEL],
     };
-    /// `d` and `e` in half precision, scales and minima in 12 bytes, weights.
-    const FILE_BLOCK: usize = 144;
+    const ROWS: usize = 4;
+    type Activations = Q8Block;
     type Spread = Spread;
 
     #[inline(always)]
@@ -68,30 +68,6 @@ impl Tile for Q4kTile {
             minima: [[[0; 8]; VECTORS]; PARTS / 2],
             d: [[0.0; 8]; VECTORS],
             e: [[0.0; 8]; VECTORS],
-        }
-    }
-
-    fn set(&mut self, lane: usize, block: &[u8]) {
-        let half = |at: usize| half::f16::from_le_bytes([block[at], block[at + 1]]).to_f32();
-        (self.d[lane], self.e[lane]) = (half(0), half(2));
-        let packed = &block[4..16];
-        for part in 0..4 {
-            self.scales[part][lane] = packed[part] & 63;
-            self.minima[part][lane] = packed[part + 4] & 63;
-            self.scales[part + 4][lane] = (packed[part + 8] & 15) | (packed[part] >> 6 << 4);
-            self.minima[part + 4][lane] = (packed[part + 8] >> 4) | (packed[part + 4] >> 6 << 4);
-        }
-        // 32 bytes hold two parts: the even one in their low halves, the odd one in the high ones.
-        let weight = |i: usize| {
-            let byte = block[16 + i / 64 * 32 + i % 32];
-            if (i / 32).is_multiple_of(2) { byte & 15 } else { byte >> 4 }
-        };
-        for group in 0..GROUPS / 2 {
-            for i in 0..4 {
-                let at = lane * 4 + i;
-                let (low, high) = (weight(group * 4 + i), weight(BLOCK / 2 + group * 4 + i));
-                self.weights[group][at / 32][at % 32] = low | (high << 4);
-            }
         }
     }
 
@@ -126,6 +102,7 @@ impl Tile for Q4kTile {
     /// eight of them stay below `2^31`.
     #[inline(always)]
     fn accumulate<const R: usize>(
+        &self,
         simd: V3,
         tile: &Spread,
         blocks: &[Q8Block; R],
@@ -180,13 +157,43 @@ impl Tile for Q4kTile {
     }
 }
 
+impl FileTile for Q4kTile {
+    const FILE_WEIGHTS: usize = BLOCK;
+    /// `d` and `e` in half precision, scales and minima in 12 bytes, weights.
+    const FILE_BYTES: usize = 144;
+
+    fn set(&mut self, lane: usize, block: &[u8]) {
+        let half = |at: usize| half::f16::from_le_bytes([block[at], block[at + 1]]).to_f32();
+        (self.d[lane], self.e[lane]) = (half(0), half(2));
+        let packed = &block[4..16];
+        for part in 0..4 {
+            self.scales[part][lane] = packed[part] & 63;
+            self.minima[part][lane] = packed[part + 4] & 63;
+            self.scales[part + 4][lane] = (packed[part + 8] & 15) | (packed[part] >> 6 << 4);
+            self.minima[part + 4][lane] = (packed[part + 8] >> 4) | (packed[part + 4] >> 6 << 4);
+        }
+        // 32 bytes hold two parts: the even one in their low halves, the odd one in the high ones.
+        let weight = |i: usize| {
+            let byte = block[16 + i / 64 * 32 + i % 32];
+            if (i / 32).is_multiple_of(2) { byte & 15 } else { byte >> 4 }
+        };
+        for group in 0..GROUPS / 2 {
+            for i in 0..4 {
+                let at = lane * 4 + i;
+                let (low, high) = (weight(group * 4 + i), weight(BLOCK / 2 + group * 4 + i));
+                self.weights[group][at / 32][at % 32] = low | (high << 4);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matmul::kquant::tests::check;
+    use crate::matmul::tiles::tests::check;
 
     #[test]
     fn products_agree_and_rows_are_independent() {
-        check::<Q4kTile>(candle_core::quantized::GgmlDType::Q4K);
+        check::<Q4kTile>(candle_core::quantized::GgmlDType::Q4K, 128);
     }
 }

@@ -16,8 +16,8 @@ use pulp::cast;
 use pulp::x86::V3;
 
 use super::PANEL;
-use super::kquant::{Bytes, GROUPS, Tile, VECTORS, Words};
-use super::q8::{BLOCK, Q8Block};
+use super::q8::{BLOCK, Bytes, GROUPS, Q8Block};
+use super::tiles::{FileTile, Tile, VECTORS, Words};
 
 /// Parts per block, each with its own scale.
 const PARTS: usize = 16;
@@ -70,8 +70,8 @@ impl Tile for Q6kTile {
         scales: [[0; PANEL]; PARTS],
         d: [0.0; PANEL],
     };
-    /// Weights, scales, and `d` in half precision.
-    const FILE_BLOCK: usize = FACTOR + 2;
+    const ROWS: usize = 4;
+    type Activations = Q8Block;
     type Spread = Spread;
 
     #[inline(always)]
@@ -81,20 +81,6 @@ impl Tile for Q6kTile {
             scales: [[[0; 8]; VECTORS]; PARTS],
             pairs: [[[0; 8]; VECTORS]; PARTS / 2],
             d: [[0.0; 8]; VECTORS],
-        }
-    }
-
-    fn set(&mut self, lane: usize, block: &[u8]) {
-        self.d[lane] = half::f16::from_le_bytes([block[FACTOR], block[FACTOR + 1]]).to_f32();
-        for (scales, scale) in self.scales.iter_mut().zip(&block[SCALES..FACTOR]) {
-            scales[lane] = scale.cast_signed();
-        }
-        for i in 0..BLOCK {
-            let (group, at, weight) = (i / 4, lane * 4 + i % 4, weight(block, i));
-            let low = &mut self.low[group % (GROUPS / 2)][at / 32][at % 32];
-            *low |= (weight & 15) << (group / (GROUPS / 2) * 4);
-            let high = &mut self.high[group % (GROUPS / 4)][at / 32][at % 32];
-            *high |= (weight >> 4) << (group / (GROUPS / 4) * 2);
         }
     }
 
@@ -142,6 +128,7 @@ impl Tile for Q6kTile {
     /// `16 * 63 * 128 * 128`, so sixteen of them stay below `2^31`, with what is subtracted.
     #[inline(always)]
     fn accumulate<const R: usize>(
+        &self,
         simd: V3,
         tile: &Spread,
         blocks: &[Q8Block; R],
@@ -193,13 +180,33 @@ impl Tile for Q6kTile {
     }
 }
 
+impl FileTile for Q6kTile {
+    const FILE_WEIGHTS: usize = BLOCK;
+    /// Weights, scales, and `d` in half precision.
+    const FILE_BYTES: usize = FACTOR + 2;
+
+    fn set(&mut self, lane: usize, block: &[u8]) {
+        self.d[lane] = half::f16::from_le_bytes([block[FACTOR], block[FACTOR + 1]]).to_f32();
+        for (scales, scale) in self.scales.iter_mut().zip(&block[SCALES..FACTOR]) {
+            scales[lane] = scale.cast_signed();
+        }
+        for i in 0..BLOCK {
+            let (group, at, weight) = (i / 4, lane * 4 + i % 4, weight(block, i));
+            let low = &mut self.low[group % (GROUPS / 2)][at / 32][at % 32];
+            *low |= (weight & 15) << (group / (GROUPS / 2) * 4);
+            let high = &mut self.high[group % (GROUPS / 4)][at / 32][at % 32];
+            *high |= (weight >> 4) << (group / (GROUPS / 4) * 2);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matmul::kquant::tests::check;
+    use crate::matmul::tiles::tests::check;
 
     #[test]
     fn products_agree_and_rows_are_independent() {
-        check::<Q6kTile>(candle_core::quantized::GgmlDType::Q6K);
+        check::<Q6kTile>(candle_core::quantized::GgmlDType::Q6K, 128);
     }
 }

@@ -1,9 +1,14 @@
 //! Activations quantised to 8 bits, for products with weights in blocks of a few bits each.
 
-use rayon::prelude::*;
+use super::tiles::{Rounded, VECTORS};
 
 /// Values per block, which share a scale.
 pub(super) const BLOCK: usize = 256;
+/// Groups of four values per block.
+pub(super) const GROUPS: usize = BLOCK / 4;
+/// Weights of 256 values for each output of a panel, a byte each: group after group, in each the four
+/// weights of every output.
+pub(super) type Bytes = [[[u8; 32]; VECTORS]; GROUPS];
 /// Values per partial sum: those whose 4-bit weights share a scale and a minimum. 6-bit weights share
 /// a scale with half as many.
 const PART: usize = 32;
@@ -20,7 +25,8 @@ pub(crate) struct Q8Block {
     pub(super) scale: f32,
 }
 
-impl Q8Block {
+impl Rounded for Q8Block {
+    const LEN: usize = BLOCK;
     const ZERO: Self = Self {
         values: [0; BLOCK / 4],
         sums: [0; BLOCK / PART / 2],
@@ -30,11 +36,13 @@ impl Q8Block {
 
     /// The value furthest from zero becomes -128, so that all 256 steps are used. A block with a
     /// number that is not finite has no finite scale, and neither have the products with it.
-    fn new(numbers: &[f32; BLOCK]) -> Self {
+    fn new(numbers: &[f32]) -> Self {
         /// Adding 1.5 * 2^23 leaves the nearest whole number in the low bits.
         const ROUND: f32 = 12_582_912.0;
+        let mut padded = [0.0_f32; BLOCK];
+        padded[..numbers.len()].copy_from_slice(numbers);
         let (mut low, mut high, mut nan) = (0.0_f32, 0.0_f32, 0.0_f32);
-        for x in numbers {
+        for x in &padded {
             low = if *x < low { *x } else { low };
             high = if *x > high { *x } else { high };
             nan += *x * 0.0;
@@ -45,7 +53,7 @@ impl Q8Block {
         }
         let inverse = -128.0 / furthest;
         let mut bytes = [0_i8; BLOCK];
-        for (byte, x) in bytes.iter_mut().zip(numbers) {
+        for (byte, x) in bytes.iter_mut().zip(&padded) {
             *byte = ((x * inverse).min(127.0) + ROUND).to_bits() as i8;
         }
         let mut block = Self { scale: furthest / -128.0 + nan, ..Self::ZERO };
@@ -69,35 +77,6 @@ impl Q8Block {
 /// Two 16-bit numbers in the halves of a word, the first one in the lower.
 fn halves([first, second]: [i32; 2]) -> i32 {
     (second << 16) | (first & 0xffff)
-}
-
-/// Rows of quantised activations; the blocks of all rows at one depth are adjacent.
-pub(super) struct Q8Rows {
-    blocks: Vec<Q8Block>,
-    rows: usize,
-}
-
-impl Q8Rows {
-    /// Quantises rows of `input` values, a multiple of [`BLOCK`].
-    pub(super) fn new(x: &[f32], input: usize) -> Self {
-        let rows = x.len().checked_div(input).unwrap_or(0);
-        let mut blocks = vec![Q8Block::ZERO; rows * (input / BLOCK)];
-        if rows > 0 {
-            blocks.par_chunks_mut(rows).enumerate().for_each(|(depth, blocks)| {
-                for (block, row) in blocks.iter_mut().zip(x.chunks_exact(input)) {
-                    if let Some(numbers) = row[depth * BLOCK..].first_chunk() {
-                        *block = Q8Block::new(numbers);
-                    }
-                }
-            });
-        }
-        Self { blocks, rows }
-    }
-
-    /// The blocks of `count` rows from `start` on, at a depth.
-    pub(super) fn at(&self, depth: usize, start: usize, count: usize) -> &[Q8Block] {
-        &self.blocks[depth * self.rows + start..][..count]
-    }
 }
 
 #[cfg(test)]
