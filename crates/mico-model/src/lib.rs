@@ -90,9 +90,9 @@ pub mod vision;
 mod weights;
 
 pub use architectures::{ARCHITECTURES, Architecture, Family, Traits, VisionSide};
-pub use cache::{CacheMark, Caches};
+pub use cache::{CacheMark, Caches, KvFormat};
 pub use config::ModelConfig;
-pub use decoder::{Decoder, DeepStack, Peek, QkTap, RunOutput, Tap, Tokens};
+pub use decoder::{Decoder, DeepStack, Peek, QkTap, RunOutput, StepRow, Tap, Tokens};
 pub use error::{Error, Result, first_line};
 pub use files::{MemoryModel, ModelFiles};
 pub use model::{LoadOptions, LoadReport, Model};

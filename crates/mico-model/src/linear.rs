@@ -3,27 +3,38 @@
 
 use std::sync::Arc;
 
-use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::quantized::QTensor;
 use candle_core::{DType, Tensor};
 
 use crate::config::Activation;
 use crate::error::Result;
 use crate::matmul::PackedMatrix;
-use crate::ops::{bias_activation, bias_apply, half_matvec, with_slices};
+use crate::ops::{bias_activation, bias_apply, row_product, with_slices};
 
-/// Up to this many rows a half-precision matrix is widened while it is multiplied; beyond, widening
-/// it once and multiplying densely is faster.
-const HALF_MATVEC_ROWS: usize = 8;
+/// Up to this many rows of one sequence a matrix that is not packed is multiplied by inner products,
+/// and in half precision widened on the way; beyond, widening it once and multiplying densely is
+/// faster.
+const ROW_PRODUCT_ROWS: usize = 8;
+
+/// Whose rows a layer is applied to, which decides what may share a kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Batch {
+    /// Rows of one sequence: the fastest kernel for their number.
+    Sequence,
+    /// One row of each of several sequences: a row's result has the same bits whatever the other rows
+    /// are and however many, those of the row alone.
+    Independent,
+}
 
 #[derive(Debug, Clone)]
 enum Matrix {
     /// In the compute format, as candle stores it.
     Dense(Tensor),
-    /// Packed for a CPU kernel: f32, 16-bit fixed point or `Q4K`.
+    /// Packed for a CPU kernel: f32, 16-bit fixed point, or in GGML blocks.
     Packed(Arc<PackedMatrix>),
     /// Stored in half precision, multiplied in f32.
     Half(Tensor),
-    /// In GGML blocks of a few bits per weight.
+    /// In GGML blocks of a few bits per weight, where there is no kernel of ours for them.
     Quantized(Arc<QTensor>),
 }
 
@@ -73,9 +84,10 @@ impl Linear {
 
     /// A layer whose matrix is quantised.
     pub(crate) fn quantized(weight: QTensor, bias: Option<Tensor>) -> Result<Self> {
-        if weight.device().is_cpu() && weight.dtype() == GgmlDType::Q4K {
+        if weight.device().is_cpu() {
             let shape = weight.shape().dims2()?;
-            if let Some(packed) = PackedMatrix::q4k(&weight.data()?, shape) {
+            let packed = PackedMatrix::quantized(weight.dtype(), &weight.data()?, shape);
+            if let Some(packed) = packed {
                 return Ok(Self { matrix: Matrix::Packed(Arc::new(packed)), bias });
             }
         }
@@ -93,33 +105,49 @@ impl Linear {
 
     /// Applies the layer to the rows of `x`, `[.., input]` to `[.., output]`.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        self.apply(x, None, None)
+        self.apply(x, Batch::Sequence, None, None)
     }
 
     /// Applies the layer and then an activation function.
     pub fn forward_with(&self, x: &Tensor, activation: Activation) -> Result<Tensor> {
-        self.apply(x, Some(activation), None)
+        self.apply(x, Batch::Sequence, Some(activation), None)
+    }
+
+    /// [`Self::forward`] for rows of one sequence or of several.
+    pub(crate) fn forward_in(&self, batch: Batch, x: &Tensor) -> Result<Tensor> {
+        self.apply(x, batch, None, None)
     }
 
     /// Applies the layer and adds the result to `residual`.
     pub(crate) fn forward_onto(&self, residual: &Tensor, x: &Tensor) -> Result<Tensor> {
-        self.apply(x, None, Some(residual))
+        self.apply(x, Batch::Sequence, None, Some(residual))
+    }
+
+    /// [`Self::forward_onto`] for rows of one sequence or of several.
+    pub(crate) fn forward_onto_in(
+        &self,
+        batch: Batch,
+        residual: &Tensor,
+        x: &Tensor,
+    ) -> Result<Tensor> {
+        self.apply(x, batch, None, Some(residual))
     }
 
     fn apply(
         &self,
         x: &Tensor,
+        batch: Batch,
         activation: Option<Activation>,
         residual: Option<&Tensor>,
     ) -> Result<Tensor> {
         let product = match &self.matrix {
             Matrix::Packed(weight) => return self.packed(weight, x, activation, residual),
-            Matrix::Dense(weight) => x.matmul(&weight.t()?)?,
-            Matrix::Half(weight) if x.dim(0)? <= HALF_MATVEC_ROWS && x.device().is_cpu() => {
-                half_matvec(x, weight)?
+            Matrix::Dense(weight) | Matrix::Half(weight) if by_rows(x, batch)? => {
+                row_product(x, weight)?
             }
+            Matrix::Dense(weight) => x.matmul(&weight.t()?)?,
             Matrix::Half(weight) => x.matmul(&weight.to_dtype(x.dtype())?.t()?)?,
-            Matrix::Quantized(weight) => x.contiguous()?.apply_op1_no_bwd(weight.as_ref())?,
+            Matrix::Quantized(weight) => quantized_product(x, weight, batch)?,
         };
         let out = bias_activation(product, self.bias.as_ref(), activation)?;
         match residual {
@@ -156,5 +184,60 @@ impl Linear {
             })
         })?;
         Ok(Tensor::from_vec(out, (rows, output), x.device())?)
+    }
+}
+
+/// Whether a product with a matrix that is not packed is computed by inner products.
+fn by_rows(x: &Tensor, batch: Batch) -> Result<bool> {
+    let here = x.device().is_cpu() && x.dtype() == DType::F32 && x.rank() == 2;
+    Ok(here && (batch == Batch::Independent || x.dim(0)? <= ROW_PRODUCT_ROWS))
+}
+
+/// candle's product, whose kernel depends on the number of rows: those of several sequences go through
+/// it one by one.
+fn quantized_product(x: &Tensor, weight: &QTensor, batch: Batch) -> Result<Tensor> {
+    let x = x.contiguous()?;
+    if batch == Batch::Sequence || !x.device().is_cpu() || x.dim(0)? == 1 {
+        return Ok(x.apply_op1_no_bwd(weight)?);
+    }
+    let rows = (0..x.dim(0)?).map(|row| x.narrow(0, row, 1)?.apply_op1_no_bwd(weight));
+    Ok(Tensor::cat(&rows.collect::<candle_core::Result<Vec<_>>>()?, 0)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::noise;
+    use candle_core::quantized::GgmlDType;
+
+    /// Every kind of matrix, one without a kernel of ours among them.
+    #[test]
+    fn rows_of_several_sequences_are_independent() {
+        let weight = noise(1, 0.2, (48, 256));
+        let half = |dtype| Linear::stored(weight.to_dtype(dtype).unwrap(), None, DType::F32);
+        let quantized = |kind| Linear::quantized(QTensor::quantize(&weight, kind).unwrap(), None);
+        let bias = Some(noise(3, 1.0, 48));
+        let layers = [
+            Linear::dense(weight.clone(), bias.clone()).unwrap(),
+            Linear::rounded(weight.clone(), bias).unwrap(),
+            Linear::shared(weight.clone(), DType::F32),
+            half(DType::F16).unwrap(),
+            half(DType::BF16).unwrap(),
+            quantized(GgmlDType::Q4K).unwrap(),
+            quantized(GgmlDType::Q6K).unwrap(),
+            quantized(GgmlDType::Q8_0).unwrap(),
+            quantized(GgmlDType::Q5K).unwrap(),
+        ];
+        let x = noise(2, 2.0, (17, 256));
+        for (index, layer) in layers.iter().enumerate() {
+            let row = |row| layer.forward(&x.narrow(0, row, 1).unwrap()).unwrap();
+            let alone = Tensor::cat(&(0..17).map(row).collect::<Vec<_>>(), 0).unwrap();
+            let alone = alone.to_vec2::<f32>().unwrap();
+            for count in 1..=17 {
+                let some = x.narrow(0, 17 - count, count).unwrap();
+                let some = layer.forward_in(Batch::Independent, &some).unwrap();
+                assert_eq!(some.to_vec2::<f32>().unwrap(), alone[17 - count..], "layer {index}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The loop that makes an answer token by token.
 
 use candle_core::Tensor;
-use mico_model::{Caches, Decoder};
+use mico_model::{Caches, Decoder, StepRow};
 
 use super::sampler::{Sampler, check_finite};
 use super::stop::StopGate;
@@ -135,14 +135,7 @@ impl<'a> Writer<'a> {
 
 /// One token through all blocks, at each block's own position.
 fn step(decoder: &Decoder, caches: &mut Caches, id: u32, positions: &[u32]) -> Result<Vec<f32>> {
-    let mut hidden = decoder.embed(&[id])?;
-    let mut from = 0;
-    for together in positions.chunk_by(|a, b| a == b) {
-        let end = from + together.len();
-        let at = decoder.positions(&together[..1])?;
-        hidden = decoder.run(from..end, &hidden, &at, caches, &[])?.hidden;
-        from = end;
-    }
-    let logits: Tensor = decoder.logits(&hidden)?.squeeze(0)?;
+    let row = StepRow { id, positions, caches };
+    let logits: Tensor = decoder.step_many(&mut [row])?.squeeze(0)?;
     logits.to_vec1().map_err(Error::from)
 }

@@ -6,7 +6,7 @@ mod heads;
 mod prefill;
 mod tiled;
 
-pub(crate) use tiled::{AttentionInput, attention};
+pub(crate) use tiled::{AttentionInput, attention, attention_rows};
 
 /// Largest number of scores that exist at once (16 MiB of f32), unless a single row of all heads
 /// is longer.

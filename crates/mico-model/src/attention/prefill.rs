@@ -4,7 +4,7 @@
 use candle_core::{CpuStorage, CustomOp3, Layout, Shape, Tensor};
 use rayon::prelude::*;
 
-use super::heads::Heads;
+use super::heads::{CachedHeads, Heads};
 use super::tiled::AttentionInput;
 use crate::error::Result;
 use crate::ops::{PANEL, PanelShape, Rows, product, softmax_row};
@@ -27,13 +27,15 @@ struct Panels {
 }
 
 impl Panels {
-    fn new(keys: &Heads) -> Self {
-        let dim = keys.dim;
-        let size = keys.keys.div_ceil(PANEL) * dim * PANEL;
-        let mut data = vec![0.0_f32; keys.count * size];
+    fn new(keys: &CachedHeads) -> Self {
+        let (heads, count, dim) = keys.dims();
+        let size = count.div_ceil(PANEL) * dim * PANEL;
+        let mut data = vec![0.0_f32; heads * size];
         data.par_chunks_mut(size.max(1)).enumerate().for_each(|(head, out)| {
-            let panels = out.chunks_exact_mut(dim * PANEL);
-            for (panel, rows) in panels.zip(keys.head(head).chunks(dim * PANEL)) {
+            let mut buffer = Vec::new();
+            for (index, panel) in out.chunks_exact_mut(dim * PANEL).enumerate() {
+                let part = index * PANEL..((index + 1) * PANEL).min(count);
+                let rows = keys.rows(head, part, &mut buffer);
                 for (lane, row) in rows.chunks_exact(dim).enumerate() {
                     for (line, value) in panel.as_chunks_mut::<PANEL>().0.iter_mut().zip(row) {
                         line[lane] = *value;
@@ -140,8 +142,10 @@ impl CustomOp3 for Prefill {
         v_layout: &Layout,
     ) -> candle_core::Result<(CpuStorage, Shape)> {
         let queries = Heads::new(q, q_layout)?;
-        let values = Heads::new(v, v_layout)?;
-        let keys = Panels::new(&Heads::new(k, k_layout)?);
+        // Every tile reads all values, so those in half precision are widened once for all tiles.
+        let mut buffer = Vec::new();
+        let values = CachedHeads::new(v, v_layout)?.widened(&mut buffer);
+        let keys = Panels::new(&CachedHeads::new(k, k_layout)?);
         let (heads, rows, dim) = (queries.count, queries.keys, queries.dim);
         let width = heads * dim;
         let mut out = vec![0.0_f32; rows * width];

@@ -10,7 +10,8 @@ use crate::ops::{RowSoftmax, softmax_in_place};
 pub(crate) struct AttentionInput<'a> {
     /// Queries `[heads, n, d]`, already rotated.
     pub(crate) q: &'a Tensor,
-    /// Keys `[kv_heads, keys, d]`; `kv_heads` divides `heads` (grouped-query attention).
+    /// Keys `[kv_heads, keys, d]`, in the queries' format or in half precision as a cache may keep them;
+    /// `kv_heads` divides `heads` (grouped-query attention).
     pub(crate) k: &'a Tensor,
     /// Values `[kv_heads, keys, d]`, in the order of the keys.
     pub(crate) v: &'a Tensor,
@@ -25,15 +26,35 @@ pub(crate) struct AttentionInput<'a> {
 pub(crate) fn attention(input: &AttentionInput) -> Result<Tensor> {
     let rows = input.q.dim(1)?;
     if input.q.device().is_cpu() && input.q.dtype() == DType::F32 {
-        return if rows == 1 { decode::single_row(input) } else { prefill::many_rows(input) };
+        if rows == 1 {
+            let cached = (input.k.clone(), input.v.clone());
+            return decode::rows(&input.q.transpose(0, 1)?, &[cached]);
+        }
+        return prefill::many_rows(input);
     }
     composed(input)
+}
+
+/// Attention of row `i` of `q` (`[n, heads, d]`) over all keys and values of `cached[i]`; returns
+/// `[n, heads * d]`. A row's result is that of [`attention`] for the row alone.
+pub(crate) fn attention_rows(q: &Tensor, cached: &[(Tensor, Tensor)]) -> Result<Tensor> {
+    if q.device().is_cpu() && q.dtype() == DType::F32 {
+        return decode::rows(q, cached);
+    }
+    let mut out = Vec::with_capacity(cached.len());
+    for (row, (k, v)) in cached.iter().enumerate() {
+        let q = q.narrow(0, row, 1)?.transpose(0, 1)?.contiguous()?;
+        out.push(composed(&AttentionInput { q: &q, k, v, causal: true })?);
+    }
+    Ok(Tensor::cat(&out, 0)?)
 }
 
 /// [`attention`] by candle's own operations, for other devices and formats.
 fn composed(input: &AttentionInput) -> Result<Tensor> {
     let (heads, rows, dim) = input.q.dims3()?;
     let (kv_heads, keys, _) = input.k.dims3()?;
+    let (k, v) = (input.k.to_dtype(input.q.dtype())?, input.v.to_dtype(input.q.dtype())?);
+    let input = &AttentionInput { k: &k, v: &v, ..*input };
     #[cfg(feature = "flash-attn")]
     if input.q.device().is_cuda() && input.q.dtype() != DType::F32 {
         return flash(input);

@@ -1,7 +1,12 @@
 //! Decoder caches: a KV cache per block, each with its own length, or for linear attention a recurrent
 //! state of fixed size.
 
+mod format;
 mod kv;
+#[cfg(test)]
+mod tests;
+
+pub use format::KvFormat;
 
 use std::sync::Arc;
 
@@ -36,9 +41,9 @@ enum BlockCache {
 }
 
 impl BlockCache {
-    fn new(kind: MixerKind) -> Self {
+    fn new(kind: MixerKind, format: KvFormat) -> Self {
         match kind {
-            MixerKind::FullAttention => Self::Attention(KeysValues::default()),
+            MixerKind::FullAttention => Self::Attention(KeysValues::new(format)),
             MixerKind::LinearAttention => Self::Recurrent(None),
         }
     }
@@ -106,6 +111,7 @@ pub struct CacheMark {
 #[derive(Debug)]
 pub struct Caches {
     blocks: Vec<BlockCache>,
+    format: KvFormat,
 }
 
 impl Caches {
@@ -117,7 +123,39 @@ impl Caches {
 
     /// Empty caches for blocks of the given kinds.
     pub fn of(kinds: impl IntoIterator<Item = MixerKind>) -> Self {
-        Self { blocks: kinds.into_iter().map(BlockCache::new).collect() }
+        Self::of_format(kinds, KvFormat::Compute)
+    }
+
+    /// Empty caches for blocks of the given kinds, with keys and values in the given format.
+    pub fn of_format(kinds: impl IntoIterator<Item = MixerKind>, format: KvFormat) -> Self {
+        let blocks = kinds.into_iter().map(|kind| BlockCache::new(kind, format)).collect();
+        Self { blocks, format }
+    }
+
+    /// The number format of keys and values.
+    pub fn format(&self) -> KvFormat {
+        self.format
+    }
+
+    /// States how many tokens each block's KV cache will hold (those it holds already included), so that
+    /// its memory is allocated once and exactly when the next token arrives that it has no room for.
+    /// Entries of blocks with a recurrent state are not looked at. More tokens than that still fit, at the
+    /// cost of a copy.
+    ///
+    /// Caches that were empty then take `tokens_per_block` times the bytes of a token
+    /// ([`crate::Decoder::kv_bytes`]); memory that no token was written to yet is not resident.
+    pub fn reserve(&mut self, tokens_per_block: &[usize]) -> Result<()> {
+        if tokens_per_block.len() != self.blocks.len() {
+            let (found, blocks) = (tokens_per_block.len(), self.blocks.len());
+            let message = format!("lengths of {found} blocks, the caches have {blocks}");
+            return Err(Error::input("reservation", message));
+        }
+        for (cache, &tokens) in self.blocks.iter_mut().zip(tokens_per_block) {
+            if let BlockCache::Attention(cache) = cache {
+                cache.reserved = tokens;
+            }
+        }
+        Ok(())
     }
 
     /// The number of decoder blocks.
@@ -192,10 +230,11 @@ impl Caches {
     /// An independent copy, to continue one prefix in two ways.
     pub fn try_clone(&self) -> Result<Self> {
         let blocks = self.blocks.iter().map(BlockCache::copy).collect::<Result<_>>()?;
-        Ok(Self { blocks })
+        Ok(Self { blocks, format: self.format })
     }
 
-    /// Keys and values of a block (`[kv_heads, len, head_dim]` each); `None` if it holds none.
+    /// Keys and values of a block (`[kv_heads, len, head_dim]` each, in the format they are kept in); `None`
+    /// if it holds none.
     pub fn get(&self, block: usize) -> Result<Option<(Tensor, Tensor)>> {
         match self.blocks.get(block) {
             Some(BlockCache::Attention(cache)) => cache.views(),
@@ -235,101 +274,4 @@ impl Caches {
 /// Bytes that one token takes in the KV cache of one block.
 pub(crate) fn bytes_per_token(kv_heads: usize, head_dim: usize, dtype: DType) -> usize {
     2 * kv_heads * head_dim * dtype.size_in_bytes()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use candle_core::Device;
-
-    fn rows(from: usize, count: usize) -> Tensor {
-        let values: Vec<f32> = (0..2)
-            .flat_map(|head| (from..from + count).map(move |i| (head * 1000 + i) as f32))
-            .flat_map(|x| [x, -x])
-            .collect();
-        Tensor::from_vec(values, (2, count, 2), &Device::Cpu).unwrap()
-    }
-
-    fn content(view: &Tensor) -> Vec<Vec<Vec<f32>>> {
-        view.contiguous().unwrap().to_vec3().unwrap()
-    }
-
-    #[test]
-    fn growth_keeps_every_entry() {
-        let mut caches = Caches::new(2);
-        assert!(caches.is_empty());
-        let mut total = 0;
-        for count in [3, 1, 1, 90, 1, 200] {
-            let new = rows(total, count);
-            let (k, v) = caches.append(1, &new, &new).unwrap();
-            total += count;
-            assert_eq!(content(&k), content(&rows(0, total)));
-            assert_eq!(content(&v), content(&rows(0, total)));
-        }
-        assert_eq!(caches.lengths(), [Some(0), Some(296)]);
-        assert!(caches.append(2, &rows(0, 1), &rows(0, 1)).is_err());
-    }
-
-    #[test]
-    fn single_tokens_do_not_reallocate_each_time() {
-        let mut caches = Caches::new(1);
-        let mut capacities = std::collections::BTreeSet::new();
-        for i in 0..1000 {
-            caches.append(0, &rows(i, 1), &rows(i, 1)).unwrap();
-            capacities.insert(caches.bytes());
-        }
-        assert!(capacities.len() < 10, "{} buffers", capacities.len());
-    }
-
-    #[test]
-    fn returning_and_copies_do_not_disturb_each_other() {
-        let mut caches = Caches::new(1);
-        let empty = caches.mark();
-        caches.append(0, &rows(0, 4), &rows(0, 4)).unwrap();
-        let four = caches.mark();
-        let (before, _) = caches.append(0, &rows(4, 6), &rows(4, 6)).unwrap();
-        let mut other = caches.try_clone().unwrap();
-        caches.restore(four.clone()).unwrap();
-        let (k, _) = caches.append(0, &rows(50, 2), &rows(50, 2)).unwrap();
-        assert_eq!(k.dims(), [2, 6, 2]);
-        assert_eq!(content(&before), content(&rows(0, 10)));
-        let (k, _) = other.append(0, &rows(10, 1), &rows(10, 1)).unwrap();
-        assert_eq!(content(&k), content(&rows(0, 11)));
-        caches.restore(empty).unwrap();
-        assert!(caches.get(0).unwrap().is_none() && caches.is_empty());
-        let error = caches.restore(four).unwrap_err().to_string();
-        assert!(error.contains("4 tokens in block 0, which holds 0"), "{error}");
-        assert!(caches.restore(Caches::new(2).mark()).is_err());
-    }
-
-    #[test]
-    fn a_state_has_no_length_and_returns_whole() {
-        use MixerKind::{FullAttention, LinearAttention};
-        let set = |caches: &mut Caches, value: f32| {
-            let state = caches.state(1).unwrap().get_or_insert_with(|| RecurrentState {
-                window: Arc::new(vec![0.0; 12]),
-                memory: Arc::new(vec![0.0; 4]),
-            });
-            Arc::make_mut(&mut state.memory)[0] = value;
-        };
-        let first = |caches: &mut Caches| caches.state(1).unwrap().as_ref().unwrap().memory[0];
-        let mut caches = Caches::of([FullAttention, LinearAttention]);
-        assert_eq!((caches.lengths(), caches.bytes()), (vec![Some(0), None], 0));
-        let empty = caches.mark();
-        set(&mut caches, 1.0);
-        assert!(!caches.is_empty());
-        assert_eq!(caches.bytes(), 4 * (12 + 4));
-        let (one, mut other) = (caches.mark(), caches.try_clone().unwrap());
-        set(&mut caches, 2.0);
-        set(&mut other, 3.0);
-        assert_eq!((first(&mut caches), first(&mut other)), (2.0, 3.0));
-        caches.restore(one).unwrap();
-        assert_eq!(first(&mut caches), 1.0);
-        caches.restore(empty).unwrap();
-        assert!(caches.is_empty() && caches.state(1).unwrap().is_none());
-        // Neither kind is taken for the other.
-        assert!(caches.append(1, &rows(0, 1), &rows(0, 1)).is_err());
-        assert!(caches.state(0).is_err() && caches.state(2).is_err());
-        assert!(caches.restore(Caches::new(2).mark()).is_err());
-    }
 }

@@ -9,6 +9,7 @@ use crate::cache::Caches;
 use crate::checkpoint::Part;
 use crate::config::DecoderConfig;
 use crate::error::Result;
+use crate::linear::Batch;
 use crate::norm::RmsNorm;
 use crate::rope::Positions;
 use crate::weights::Builder;
@@ -47,7 +48,20 @@ impl Block {
     ) -> Result<(Tensor, Option<Tapped>)> {
         let x = self.input_norm.forward(hidden)?;
         let (mixed, tapped) = self.mixer.forward(Mixed { x: &x, positions }, caches)?;
-        Ok((self.finish(hidden, &mixed)?, tapped))
+        Ok((self.finish(Batch::Sequence, hidden, &mixed)?, tapped))
+    }
+
+    /// Runs the block on one token of each of several sequences, `hidden` `[n, d]`; each enters the cache
+    /// of its own sequence.
+    pub(super) fn step(
+        &self,
+        hidden: &Tensor,
+        positions: &Positions,
+        caches: &mut [&mut Caches],
+    ) -> Result<Tensor> {
+        let x = self.input_norm.forward(hidden)?;
+        let mixed = self.mixer.step(Mixed { x: &x, positions }, caches)?;
+        self.finish(Batch::Independent, hidden, &mixed)
     }
 
     /// Queries and keys as the block would compute them; its cache is not changed.
@@ -71,14 +85,14 @@ impl Block {
     ) -> Result<Tensor> {
         let x = self.input_norm.forward(hidden)?;
         let mixed = self.mixer.forward_last(Mixed { x: &x, positions }, caches)?;
-        self.finish(&hidden.narrow(0, positions.len() - 1, 1)?, &mixed)
+        self.finish(Batch::Sequence, &hidden.narrow(0, positions.len() - 1, 1)?, &mixed)
     }
 
     /// Adds the mixer's output, and then the MLP's, to the residual stream.
-    fn finish(&self, hidden: &Tensor, mixed: &Tensor) -> Result<Tensor> {
+    fn finish(&self, batch: Batch, hidden: &Tensor, mixed: &Tensor) -> Result<Tensor> {
         let hidden = (hidden + mixed)?;
         let x = self.mlp_norm.forward(&hidden)?;
-        self.mlp.forward_onto(&hidden, &x)
+        self.mlp.forward_onto(batch, &hidden, &x)
     }
 }
 

@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use crate::checkpoint::Part;
 use crate::config::DecoderConfig;
 use crate::error::Result;
-use crate::linear::Linear;
+use crate::linear::{Batch, Linear};
 use crate::ops;
 use crate::weights::{Builder, LinearShape};
 
@@ -36,8 +36,13 @@ impl Mlp {
     }
 
     /// Adds the MLP's output for `x` to `residual`.
-    pub(super) fn forward_onto(&self, residual: &Tensor, x: &Tensor) -> Result<Tensor> {
-        let gated = ops::gate(self.gate.forward(x)?, &self.up.forward(x)?)?;
-        self.down.forward_onto(residual, &gated)
+    pub(super) fn forward_onto(
+        &self,
+        batch: Batch,
+        residual: &Tensor,
+        x: &Tensor,
+    ) -> Result<Tensor> {
+        let (gate, up) = (self.gate.forward_in(batch, x)?, self.up.forward_in(batch, x)?);
+        self.down.forward_onto_in(batch, residual, &ops::gate(gate, &up)?)
     }
 }

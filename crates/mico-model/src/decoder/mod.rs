@@ -8,16 +8,18 @@ mod block;
 mod deepstack;
 mod mixer;
 mod mlp;
+mod step;
 mod tap;
 
 pub use deepstack::DeepStack;
+pub use step::StepRow;
 pub use tap::{Peek, QkTap, Tap};
 
 use std::ops::Range;
 
 use candle_core::{DType, Device, Tensor};
 
-use crate::cache::{Caches, bytes_per_token};
+use crate::cache::{Caches, KvFormat, bytes_per_token};
 use crate::checkpoint::Part;
 use crate::config::{DecoderConfig, LinearAttentionConfig, MixerKind};
 use crate::error::{Error, Result};
@@ -117,9 +119,26 @@ impl Decoder {
         block < self.blocks.len() && self.config.mixer(block) == MixerKind::FullAttention
     }
 
-    /// Bytes one token takes in the KV cache of one full-attention block.
+    /// Bytes one token takes in the KV cache of one full-attention block, in the compute format.
     pub fn cache_bytes_per_token(&self) -> usize {
-        bytes_per_token(self.config.kv_heads, self.config.head_dim, self.compute)
+        self.cache_bytes_per_token_in(KvFormat::Compute)
+    }
+
+    /// [`Self::cache_bytes_per_token`] where keys and values are kept in a given format.
+    pub fn cache_bytes_per_token_in(&self, format: KvFormat) -> usize {
+        let dtype = format.dtype(self.compute);
+        bytes_per_token(self.config.kv_heads, self.config.head_dim, dtype)
+    }
+
+    /// Bytes of the caches of a sequence that holds so many tokens in each block, recurrent states
+    /// included: what caches take that were reserved for it ([`Caches::reserve`]), known before anything
+    /// runs.
+    pub fn kv_bytes(&self, tokens_per_block: &[usize], format: KvFormat) -> usize {
+        let blocks = tokens_per_block.iter().enumerate();
+        let attended = blocks.filter(|&(block, _)| self.has_attention(block));
+        let tokens = attended.fold(0_usize, |sum, (_, &tokens)| sum.saturating_add(tokens));
+        let bytes = tokens.saturating_mul(self.cache_bytes_per_token_in(format));
+        bytes.saturating_add(self.state_bytes())
     }
 
     /// Bytes of all recurrent states, which do not grow with the number of tokens.
@@ -131,7 +150,13 @@ impl Decoder {
 
     /// Empty caches, one of the right kind for each block.
     pub fn new_caches(&self) -> Caches {
-        Caches::of((0..self.blocks.len()).map(|block| self.config.mixer(block)))
+        self.new_caches_in(KvFormat::Compute)
+    }
+
+    /// [`Self::new_caches`] that keep keys and values in a given format.
+    pub fn new_caches_in(&self, format: KvFormat) -> Caches {
+        let kinds = (0..self.blocks.len()).map(|block| self.config.mixer(block));
+        Caches::of_format(kinds, format)
     }
 
     /// Input embeddings of token ids, `[n, d]`.
@@ -217,9 +242,14 @@ impl Decoder {
         let Some(Tapped { q, k }) = seen else {
             return Err(Error::input("peek", format!("block #{} has no attention", block + 1)));
         };
+        // As the block's attention would read them, which is from the cache.
+        let kept = |k: &Tensor| k.to_dtype(caches.format().dtype(self.compute));
+        let k = if rotary { kept(&k)?.to_dtype(self.compute)? } else { k };
         let cached = if rotary { caches.get(block)? } else { None };
         let (earlier, k) = match cached {
-            Some((keys, _)) => (keys.dim(1)?, Tensor::cat(&[&keys, &k], 1)?),
+            Some((keys, _)) => {
+                (keys.dim(1)?, Tensor::cat(&[&keys.to_dtype(self.compute)?, &k], 1)?)
+            }
             None => (0, k),
         };
         let query_index = query_rows.iter().map(|&row| earlier + row as usize).collect();
@@ -295,6 +325,17 @@ impl Decoder {
             let message = format!("{}..{}, the decoder has {blocks}", range.start, range.end);
             return Err(Error::input("block range", message));
         }
+        let width = self.config.hidden_size;
+        crate::error::expect_dims("hidden states", tokens.hidden, &[count, width])?;
+        if let Some(deepstack) = tokens.deepstack {
+            deepstack.check(count, width)?;
+        }
+        self.check_caches(range, count, caches)
+    }
+
+    /// Refuses caches of another decoder, and those that `count` further tokens do not fit into.
+    fn check_caches(&self, range: &Range<usize>, count: usize, caches: &Caches) -> Result<()> {
+        let blocks = self.blocks.len();
         if caches.blocks() != blocks {
             let message = format!("{} blocks, the decoder has {blocks}", caches.blocks());
             return Err(Error::input("caches", message));
@@ -303,11 +344,6 @@ impl Decoder {
         if let Some(block) = range.clone().find(other) {
             let message = format!("block {block} keeps another kind of state than the decoder's");
             return Err(Error::input("caches", message));
-        }
-        let width = self.config.hidden_size;
-        crate::error::expect_dims("hidden states", tokens.hidden, &[count, width])?;
-        if let Some(deepstack) = tokens.deepstack {
-            deepstack.check(count, width)?;
         }
         if let Some(window) = self.config.sliding_window {
             let longest = range.clone().filter_map(|b| caches.len(b)).max().unwrap_or(0);

@@ -61,7 +61,7 @@ impl Tap {
         Ok(QkTap {
             block: self.block,
             q: seen.q.index_select(&rows, 1)?,
-            k: seen.k.clone(),
+            k: seen.k.to_dtype(seen.q.dtype())?,
             query_index: self.query_rows.iter().map(|&row| earlier + row as usize).collect(),
             earlier,
         })

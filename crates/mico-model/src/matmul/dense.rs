@@ -174,6 +174,10 @@ mod tests {
         let weights: Vec<f32> = (0..output * input).map(|i| number(i + 3)).collect();
         let matrix = DenseMatrix::pack(&weights, input);
         let all = matrix.product(&x, &|_, _, _| {});
+        for count in 1..=17 {
+            let some = matrix.product(&x[..count * input], &|_, _, _| {});
+            assert_eq!(some, all[..count * output]);
+        }
         for row in [0, 5, 191, 200, 396] {
             let alone = matrix.product(&x[row * input..][..input], &|_, _, _| {});
             assert_eq!(alone, all[row * output..][..output]);

@@ -12,14 +12,27 @@ mod fixed;
 #[cfg(target_arch = "x86_64")]
 mod q4k;
 #[cfg(target_arch = "x86_64")]
+mod q6k;
+#[cfg(target_arch = "x86_64")]
 mod q8;
+#[cfg(target_arch = "x86_64")]
+mod q8_0;
+#[cfg(target_arch = "x86_64")]
+mod tiles;
 
+use candle_core::quantized::GgmlDType;
 use dense::DenseMatrix;
 #[cfg(target_arch = "x86_64")]
-use fixed::FixedMatrix;
+use fixed::FixedTile;
 #[cfg(target_arch = "x86_64")]
-use q4k::Q4kMatrix;
+use q4k::Q4kTile;
+#[cfg(target_arch = "x86_64")]
+use q6k::Q6kTile;
+#[cfg(target_arch = "x86_64")]
+use q8_0::Q8_0Tile;
 use rayon::prelude::*;
+#[cfg(target_arch = "x86_64")]
+use tiles::TiledMatrix;
 
 /// Columns of a panel: two 256-bit vectors of f32.
 const PANEL: usize = 16;
@@ -42,9 +55,13 @@ pub(crate) type Finish<'a> = &'a (dyn Fn(usize, usize, &mut [f32]) + Sync);
 pub(crate) enum PackedMatrix {
     Dense(DenseMatrix),
     #[cfg(target_arch = "x86_64")]
-    Fixed(FixedMatrix),
+    Fixed(TiledMatrix<FixedTile>),
     #[cfg(target_arch = "x86_64")]
-    Q4k(Q4kMatrix),
+    Q4k(TiledMatrix<Q4kTile>),
+    #[cfg(target_arch = "x86_64")]
+    Q6k(TiledMatrix<Q6kTile>),
+    #[cfg(target_arch = "x86_64")]
+    Q8_0(TiledMatrix<Q8_0Tile>),
 }
 
 impl PackedMatrix {
@@ -56,7 +73,7 @@ impl PackedMatrix {
     /// Whether this processor has a kernel for 16-bit fixed point.
     pub(crate) fn rounds() -> bool {
         #[cfg(target_arch = "x86_64")]
-        return FixedMatrix::runs();
+        return TiledMatrix::runs();
         #[cfg(not(target_arch = "x86_64"))]
         false
     }
@@ -65,22 +82,27 @@ impl PackedMatrix {
     /// f32 where this processor has no such kernel.
     pub(crate) fn fixed(weights: &[f32], input: usize) -> Self {
         #[cfg(target_arch = "x86_64")]
-        if let Some(matrix) = FixedMatrix::pack(weights, input) {
+        if let Some(matrix) = TiledMatrix::round(weights, input) {
             return Self::Fixed(matrix);
         }
         Self::dense(weights, input)
     }
 
-    /// Packs the `Q4K` blocks of a matrix `[output, input]`, row by row; `None` if this processor has no
-    /// such kernel, or if these are not the blocks of such a matrix.
+    /// Packs the blocks of a quantised matrix `[output, input]`, row by row; `None` if this processor has
+    /// no kernel for that kind, or if these are not the blocks of such a matrix.
     #[cfg(target_arch = "x86_64")]
-    pub(crate) fn q4k(blocks: &[u8], shape: (usize, usize)) -> Option<Self> {
-        Q4kMatrix::pack(blocks, shape).map(Self::Q4k)
+    pub(crate) fn quantized(kind: GgmlDType, blocks: &[u8], shape: (usize, usize)) -> Option<Self> {
+        match kind {
+            GgmlDType::Q4K => TiledMatrix::pack(blocks, shape).map(Self::Q4k),
+            GgmlDType::Q6K => TiledMatrix::pack(blocks, shape).map(Self::Q6k),
+            GgmlDType::Q8_0 => TiledMatrix::pack(blocks, shape).map(Self::Q8_0),
+            _ => None,
+        }
     }
 
     /// `None`: this processor architecture has no such kernel.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(crate) fn q4k(_: &[u8], _: (usize, usize)) -> Option<Self> {
+    pub(crate) fn quantized(_: GgmlDType, _: &[u8], _: (usize, usize)) -> Option<Self> {
         None
     }
 
@@ -92,6 +114,10 @@ impl PackedMatrix {
             Self::Fixed(matrix) => matrix.shape(),
             #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.shape(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q6k(matrix) => matrix.shape(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q8_0(matrix) => matrix.shape(),
         }
     }
 
@@ -103,6 +129,10 @@ impl PackedMatrix {
             Self::Fixed(matrix) => matrix.bytes(),
             #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.bytes(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q6k(matrix) => matrix.bytes(),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q8_0(matrix) => matrix.bytes(),
         }
     }
 
@@ -114,6 +144,10 @@ impl PackedMatrix {
             Self::Fixed(matrix) => matrix.product(x, finish),
             #[cfg(target_arch = "x86_64")]
             Self::Q4k(matrix) => matrix.product(x, finish),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q6k(matrix) => matrix.product(x, finish),
+            #[cfg(target_arch = "x86_64")]
+            Self::Q8_0(matrix) => matrix.product(x, finish),
         }
     }
 }

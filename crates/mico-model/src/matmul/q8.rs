@@ -1,32 +1,48 @@
-//! Activations quantised to 8 bits, for products with 4-bit weights.
+//! Activations quantised to 8 bits, for products with weights in blocks of a few bits each.
 
-use rayon::prelude::*;
+use super::tiles::{Rounded, VECTORS};
 
 /// Values per block, which share a scale.
 pub(super) const BLOCK: usize = 256;
-/// Values per partial sum: those whose weights share a scale and a minimum.
+/// Groups of four values per block.
+pub(super) const GROUPS: usize = BLOCK / 4;
+/// Weights of 256 values for each output of a panel, a byte each: group after group, in each the four
+/// weights of every output.
+pub(super) type Bytes = [[[u8; 32]; VECTORS]; GROUPS];
+/// Values per partial sum: those whose 4-bit weights share a scale and a minimum. 6-bit weights share
+/// a scale with half as many.
 const PART: usize = 32;
 
 /// 256 values of a row, `scale * values`.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Q8Block {
+pub(crate) struct Q8Block {
     /// Four neighbouring values in the bytes of each word.
     pub(super) values: [i32; BLOCK / 4],
     /// Sums of 32 values, two neighbouring ones in the halves of each word.
     pub(super) sums: [i32; BLOCK / PART / 2],
+    /// Sums of 16 values, likewise.
+    pub(super) half_sums: [i32; BLOCK / PART],
     pub(super) scale: f32,
 }
 
-impl Q8Block {
-    const ZERO: Self = Self { values: [0; BLOCK / 4], sums: [0; BLOCK / PART / 2], scale: 0.0 };
+impl Rounded for Q8Block {
+    const LEN: usize = BLOCK;
+    const ZERO: Self = Self {
+        values: [0; BLOCK / 4],
+        sums: [0; BLOCK / PART / 2],
+        half_sums: [0; BLOCK / PART],
+        scale: 0.0,
+    };
 
     /// The value furthest from zero becomes -128, so that all 256 steps are used. A block with a
     /// number that is not finite has no finite scale, and neither have the products with it.
-    fn new(numbers: &[f32; BLOCK]) -> Self {
+    fn new(numbers: &[f32]) -> Self {
         /// Adding 1.5 * 2^23 leaves the nearest whole number in the low bits.
         const ROUND: f32 = 12_582_912.0;
+        let mut padded = [0.0_f32; BLOCK];
+        padded[..numbers.len()].copy_from_slice(numbers);
         let (mut low, mut high, mut nan) = (0.0_f32, 0.0_f32, 0.0_f32);
-        for x in numbers {
+        for x in &padded {
             low = if *x < low { *x } else { low };
             high = if *x > high { *x } else { high };
             nan += *x * 0.0;
@@ -37,49 +53,30 @@ impl Q8Block {
         }
         let inverse = -128.0 / furthest;
         let mut bytes = [0_i8; BLOCK];
-        for (byte, x) in bytes.iter_mut().zip(numbers) {
+        for (byte, x) in bytes.iter_mut().zip(&padded) {
             *byte = ((x * inverse).min(127.0) + ROUND).to_bits() as i8;
         }
         let mut block = Self { scale: furthest / -128.0 + nan, ..Self::ZERO };
         for (word, bytes) in block.values.iter_mut().zip(bytes.as_chunks::<4>().0) {
             *word = i32::from_le_bytes(bytes.map(i8::cast_unsigned));
         }
-        for (word, pair) in block.sums.iter_mut().zip(bytes.as_chunks::<{ 2 * PART }>().0) {
-            let sum = |part: &[i8]| part.iter().map(|q| i32::from(*q)).sum::<i32>();
-            let (first, second) = pair.split_at(PART);
-            *word = (sum(second) << 16) | (sum(first) & 0xffff);
+        let mut sums = [0_i32; 2 * BLOCK / PART];
+        for (sum, part) in sums.iter_mut().zip(bytes.as_chunks::<{ PART / 2 }>().0) {
+            *sum = part.iter().map(|q| i32::from(*q)).sum();
+        }
+        for (word, pair) in block.half_sums.iter_mut().zip(sums.as_chunks().0) {
+            *word = halves(*pair);
+        }
+        for (word, four) in block.sums.iter_mut().zip(sums.as_chunks::<4>().0) {
+            *word = halves([four[0] + four[1], four[2] + four[3]]);
         }
         block
     }
 }
 
-/// Rows of quantised activations; the blocks of all rows at one depth are adjacent.
-pub(super) struct Q8Rows {
-    blocks: Vec<Q8Block>,
-    rows: usize,
-}
-
-impl Q8Rows {
-    /// Quantises rows of `input` values, a multiple of [`BLOCK`].
-    pub(super) fn new(x: &[f32], input: usize) -> Self {
-        let rows = x.len().checked_div(input).unwrap_or(0);
-        let mut blocks = vec![Q8Block::ZERO; rows * (input / BLOCK)];
-        if rows > 0 {
-            blocks.par_chunks_mut(rows).enumerate().for_each(|(depth, blocks)| {
-                for (block, row) in blocks.iter_mut().zip(x.chunks_exact(input)) {
-                    if let Some(numbers) = row[depth * BLOCK..].first_chunk() {
-                        *block = Q8Block::new(numbers);
-                    }
-                }
-            });
-        }
-        Self { blocks, rows }
-    }
-
-    /// The blocks of `count` rows from `start` on, at a depth.
-    pub(super) fn at(&self, depth: usize, start: usize, count: usize) -> &[Q8Block] {
-        &self.blocks[depth * self.rows + start..][..count]
-    }
+/// Two 16-bit numbers in the halves of a word, the first one in the lower.
+fn halves([first, second]: [i32; 2]) -> i32 {
+    (second << 16) | (first & 0xffff)
 }
 
 #[cfg(test)]
@@ -103,6 +100,8 @@ mod tests {
             let sum = if part % 2 == 0 { word as i16 } else { (word >> 16) as i16 };
             let expected: f32 = numbers.iter().sum();
             assert!((f32::from(sum) * block.scale - expected).abs() < 1e-3);
+            let half = block.half_sums[part];
+            assert_eq!(i32::from(half as i16) + (half >> 16), i32::from(sum));
         }
     }
 

@@ -3,20 +3,19 @@
 
 mod activation;
 mod delta;
-mod half_matmul;
 mod layer_norm;
 mod panel;
 mod rope;
+mod row_product;
 mod softmax;
 mod vector;
 
 pub(crate) use activation::{bias_activation, bias_apply, gate, sigmoid_gate};
-pub(crate) use delta::{DeltaRule, DeltaShape, GatedNorm, Projected};
-
-pub(crate) use half_matmul::half_matvec;
+pub(crate) use delta::{DeltaRule, DeltaShape, GatedNorm, Projected, StepState};
 pub(crate) use layer_norm::layer_norm;
 pub(crate) use panel::{PANEL, Rows, Shape as PanelShape, product};
-pub(crate) use rope::{rotate_heads, split_heads};
+pub(crate) use rope::{rotate_heads, rotate_rows, split_heads};
+pub(crate) use row_product::row_product;
 pub(crate) use softmax::{RowSoftmax, softmax_in_place, softmax_row};
 pub(crate) use vector::dot;
 

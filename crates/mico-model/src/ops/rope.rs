@@ -7,6 +7,9 @@ use super::f32_slice;
 
 struct RotateHeads {
     heads: usize,
+    /// Whether the result has the heads outermost (`[heads, n, d]`), as attention over a run of tokens reads
+    /// them, or the tokens.
+    heads_first: bool,
 }
 
 impl CustomOp3 for RotateHeads {
@@ -29,23 +32,36 @@ impl CustomOp3 for RotateHeads {
         let sin = f32_slice(sin, sin_layout, "rotate-heads")?;
         let dim = width / self.heads;
         let half = cos_layout.shape().dims2()?.1;
+        let turn = |token: usize, head: usize, out: &mut [f32]| {
+            let x = &x[token * width + head * dim..][..dim];
+            turn(x, &cos[token * half..][..half], &sin[token * half..][..half], out);
+        };
         let mut out = vec![0.0_f32; x.len()];
-        out.par_chunks_mut(dim * tokens).enumerate().for_each(|(head, out)| {
-            for (token, out) in out.chunks_exact_mut(dim).enumerate() {
-                let x = &x[token * width + head * dim..][..dim];
-                let (cos, sin) = (&cos[token * half..][..half], &sin[token * half..][..half]);
-                let ((turned, rest), (out, out_rest)) =
-                    (x.split_at(2 * half), out.split_at_mut(2 * half));
-                out_rest.copy_from_slice(rest);
-                let (low, high) = turned.split_at(half);
-                let (out_low, out_high) = out.split_at_mut(half);
-                for i in 0..half {
-                    out_low[i] = low[i] * cos[i] - high[i] * sin[i];
-                    out_high[i] = high[i] * cos[i] + low[i] * sin[i];
-                }
-            }
+        if self.heads_first {
+            out.par_chunks_mut((dim * tokens).max(1)).enumerate().for_each(|(head, out)| {
+                let rows = out.chunks_exact_mut(dim).enumerate();
+                rows.for_each(|(token, out)| turn(token, head, out));
+            });
+            return Ok((CpuStorage::F32(out), Shape::from((self.heads, tokens, dim))));
+        }
+        out.par_chunks_mut(width.max(1)).enumerate().for_each(|(token, out)| {
+            let heads = out.chunks_exact_mut(dim).enumerate();
+            heads.for_each(|(head, out)| turn(token, head, out));
         });
-        Ok((CpuStorage::F32(out), Shape::from((self.heads, tokens, dim))))
+        Ok((CpuStorage::F32(out), Shape::from((tokens, self.heads, dim))))
+    }
+}
+
+/// Rotates one head of one token: the first values, two for each angle, in pairs of halves.
+fn turn(x: &[f32], cos: &[f32], sin: &[f32], out: &mut [f32]) {
+    let half = cos.len();
+    let ((turned, rest), (out, out_rest)) = (x.split_at(2 * half), out.split_at_mut(2 * half));
+    out_rest.copy_from_slice(rest);
+    let (low, high) = turned.split_at(half);
+    let (out_low, out_high) = out.split_at_mut(half);
+    for i in 0..half {
+        out_low[i] = low[i] * cos[i] - high[i] * sin[i];
+        out_high[i] = high[i] * cos[i] + low[i] * sin[i];
     }
 }
 
@@ -85,9 +101,19 @@ pub(crate) fn split_heads(x: &Tensor, heads: usize) -> Result<Tensor> {
 /// its first `r` values the first half is paired with the second; the others are not rotated.
 pub(crate) fn rotate_heads(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
     if x.device().is_cpu() && x.dtype() == DType::F32 {
-        return x.contiguous()?.apply_op3_no_bwd(cos, sin, &RotateHeads { heads });
+        let rotate = RotateHeads { heads, heads_first: true };
+        return x.contiguous()?.apply_op3_no_bwd(cos, sin, &rotate);
     }
     composed(x, heads, cos, sin)
+}
+
+/// [`rotate_heads`] with the tokens outermost, `[n, heads, d]`: rows of different sequences.
+pub(crate) fn rotate_rows(x: &Tensor, heads: usize, cos: &Tensor, sin: &Tensor) -> Result<Tensor> {
+    if x.device().is_cpu() && x.dtype() == DType::F32 {
+        let rotate = RotateHeads { heads, heads_first: false };
+        return x.contiguous()?.apply_op3_no_bwd(cos, sin, &rotate);
+    }
+    composed(x, heads, cos, sin)?.transpose(0, 1)?.contiguous()
 }
 
 /// [`rotate_heads`] by candle's own operations, for other devices and formats.
@@ -126,6 +152,9 @@ mod tests {
             let expected = composed(&x, 3, &cos, &sin).unwrap();
             let difference = (&found - expected).unwrap().abs().unwrap().max_all().unwrap();
             assert!(difference.to_scalar::<f32>().unwrap() < 1e-6);
+            let rows = rotate_rows(&x, 3, &cos, &sin).unwrap().transpose(0, 1).unwrap();
+            let numbers = |t: &Tensor| t.contiguous().unwrap().to_vec3::<f32>().unwrap();
+            assert_eq!(numbers(&rows), numbers(&found));
             let rest = |t: &Tensor| {
                 let rest = t.narrow(2, 2 * half, 8 - 2 * half).unwrap();
                 rest.flatten_all().unwrap().to_vec1::<f32>().unwrap()

@@ -8,8 +8,8 @@ use crate::cache::{Caches, RecurrentState};
 use crate::checkpoint::Part;
 use crate::config::{DecoderConfig, LinearAttentionConfig};
 use crate::error::Result;
-use crate::linear::Linear;
-use crate::ops::{DeltaRule, DeltaShape, GatedNorm, Projected, with_slices};
+use crate::linear::{Batch, Linear};
+use crate::ops::{DeltaRule, DeltaShape, GatedNorm, Projected, StepState, with_slices};
 use crate::weights::{Builder, LinearShape};
 
 /// The projections around the rule, and the norm of its output.
@@ -90,6 +90,35 @@ impl GatedDelta {
 
     pub(super) fn forward_last(&self, x: &Tensor, caches: &mut Caches) -> Result<Tensor> {
         self.rows(x, &x.narrow(0, x.dim(0)? - 1, 1)?, caches)
+    }
+
+    /// One token of each of several sequences, `x` `[n, d]`, each with its own state.
+    pub(super) fn step(&self, x: &Tensor, caches: &mut [&mut Caches]) -> Result<Tensor> {
+        let project = |layer: &Linear| layer.forward_in(Batch::Independent, x);
+        let (mixed, gate) = (project(&self.mixed)?, project(&self.gate)?);
+        let (write, forget) = (project(&self.write)?, project(&self.forget)?);
+        let mut states = Vec::with_capacity(caches.len());
+        for caches in caches {
+            states.push(caches.state(self.block)?.get_or_insert_with(|| self.blank()));
+        }
+        let gated =
+            with_slices([&mixed, &write, &forget, &gate], |[mixed, write, forget, gate]| {
+                let mut steps: Vec<StepState> = states
+                    .iter_mut()
+                    .map(|state| StepState {
+                        window: &state.window,
+                        memory: Arc::make_mut(&mut state.memory).as_mut_slice(),
+                    })
+                    .collect();
+                let heads = self.rule.step(Projected { mixed, write, forget }, &mut steps);
+                let rows = mixed.chunks_exact(self.rule.shape.channels());
+                for (state, row) in states.iter_mut().zip(rows) {
+                    state.window = Arc::new(self.rule.next_window(row, &state.window));
+                }
+                self.norm.apply(&heads, gate)
+            })?;
+        let gated = Tensor::from_vec(gated, gate.dims(), x.device())?.to_dtype(x.dtype())?;
+        self.output.forward_in(Batch::Independent, &gated)
     }
 
     /// Runs the tokens `x` and returns the outputs of the last ones, as many as `wanted` has rows.

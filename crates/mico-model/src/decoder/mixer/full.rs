@@ -3,13 +3,13 @@
 use candle_core::Tensor;
 
 use super::{Mixed, Tapped};
-use crate::attention::{AttentionInput, attention};
+use crate::attention::{AttentionInput, attention, attention_rows};
 use crate::cache::Caches;
 use crate::checkpoint::Part;
 use crate::config::{AttentionBias, DecoderConfig};
 use crate::decoder::block::rms_norm;
 use crate::error::Result;
-use crate::linear::Linear;
+use crate::linear::{Batch, Linear};
 use crate::norm::RmsNorm;
 use crate::ops;
 use crate::rope::Positions;
@@ -66,9 +66,26 @@ impl FullAttention {
         let Mixed { x, positions } = tokens;
         let (q, gate) = self.queries(x, positions)?;
         let (k, v) = self.remember(x, positions, caches)?;
-        let input = AttentionInput { q: &q, k: &k, v: &v, causal: true };
-        let out = self.finish(&input, gate.as_ref())?;
+        let mixed = attention(&AttentionInput { q: &q, k: &k, v: &v, causal: true })?;
+        let out = self.finish(Batch::Sequence, mixed, gate.as_ref())?;
         Ok((out, Tapped { q, k }))
+    }
+
+    /// One token of each of several sequences: attention of each over its own cache.
+    pub(super) fn step(&self, tokens: Mixed<'_>, caches: &mut [&mut Caches]) -> Result<Tensor> {
+        let Mixed { x, positions } = tokens;
+        let (cos, sin) = (positions.cos(), positions.sin());
+        let (q, gate) = self.projected_queries(Batch::Independent, x)?;
+        let q = ops::rotate_rows(&q, self.heads, cos, sin)?;
+        let k = self.projected_keys(Batch::Independent, x)?;
+        let k = ops::rotate_rows(&k, self.kv_heads, cos, sin)?;
+        let v = self.v.forward_in(Batch::Independent, x)?.reshape(k.dims())?;
+        let mut cached = Vec::with_capacity(caches.len());
+        for (row, caches) in caches.iter_mut().enumerate() {
+            let own = |t: &Tensor| t.get(row)?.unsqueeze(1);
+            cached.push(caches.append(self.block, &own(&k)?, &own(&v)?)?);
+        }
+        self.finish(Batch::Independent, attention_rows(&q, &cached)?, gate.as_ref())
     }
 
     /// Queries of some rows and keys of all, as the block's attention would use them or without `RoPE`;
@@ -80,8 +97,8 @@ impl FullAttention {
             let (q, _) = self.queries(&chosen, &positions.select(rows)?)?;
             return Ok(Tapped { q, k: self.keys(x, positions)? });
         }
-        let (q, _) = self.projected_queries(&chosen)?;
-        let k = self.projected_keys(x)?;
+        let (q, _) = self.projected_queries(Batch::Sequence, &chosen)?;
+        let k = self.projected_keys(Batch::Sequence, x)?;
         Ok(Tapped { q: ops::split_heads(&q, self.heads)?, k: ops::split_heads(&k, self.kv_heads)? })
     }
 
@@ -90,18 +107,19 @@ impl FullAttention {
         let (k, v) = self.remember(x, positions, caches)?;
         let last = positions.len() - 1;
         let (q, gate) = self.queries(&x.narrow(0, last, 1)?, &positions.select(&[last as u32])?)?;
-        self.finish(&AttentionInput { q: &q, k: &k, v: &v, causal: true }, gate.as_ref())
+        let mixed = attention(&AttentionInput { q: &q, k: &k, v: &v, causal: true })?;
+        self.finish(Batch::Sequence, mixed, gate.as_ref())
     }
 
     /// Rotated queries `[heads, n, d]`, and the output gates `[n, heads * d]` if the model has them.
     fn queries(&self, x: &Tensor, positions: &Positions) -> Result<(Tensor, Option<Tensor>)> {
-        let (q, gate) = self.projected_queries(x)?;
+        let (q, gate) = self.projected_queries(Batch::Sequence, x)?;
         Ok((ops::rotate_heads(&q, self.heads, positions.cos(), positions.sin())?, gate))
     }
 
     /// Queries `[n, heads * d]` before `RoPE`, and the output gates.
-    fn projected_queries(&self, x: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
-        let projected = self.q.forward(x)?;
+    fn projected_queries(&self, batch: Batch, x: &Tensor) -> Result<(Tensor, Option<Tensor>)> {
+        let projected = self.q.forward_in(batch, x)?;
         let (q, gate) = if self.gated {
             let (rows, width) = projected.dims2()?;
             let (dim, all) = (width / self.heads / 2, width / 2);
@@ -116,13 +134,13 @@ impl FullAttention {
 
     /// Rotated keys `[kv_heads, n, d]`.
     fn keys(&self, x: &Tensor, positions: &Positions) -> Result<Tensor> {
-        let k = self.projected_keys(x)?;
+        let k = self.projected_keys(Batch::Sequence, x)?;
         Ok(ops::rotate_heads(&k, self.kv_heads, positions.cos(), positions.sin())?)
     }
 
     /// Keys `[n, kv_heads * d]` before `RoPE`.
-    fn projected_keys(&self, x: &Tensor) -> Result<Tensor> {
-        per_head_norm(self.k.forward(x)?, self.kv_heads, self.k_norm.as_ref())
+    fn projected_keys(&self, batch: Batch, x: &Tensor) -> Result<Tensor> {
+        per_head_norm(self.k.forward_in(batch, x)?, self.kv_heads, self.k_norm.as_ref())
     }
 
     /// Appends the tokens' keys and values to the KV cache and returns all of them.
@@ -137,13 +155,13 @@ impl FullAttention {
         caches.append(self.block, &k, &v)
     }
 
-    fn finish(&self, input: &AttentionInput, gate: Option<&Tensor>) -> Result<Tensor> {
-        let mixed = attention(input)?;
+    /// The output gates, if the model has them, and the output projection.
+    fn finish(&self, batch: Batch, mixed: Tensor, gate: Option<&Tensor>) -> Result<Tensor> {
         let mixed = match gate {
             Some(gate) => ops::sigmoid_gate(mixed, gate)?,
             None => mixed,
         };
-        self.output.forward(&mixed)
+        self.output.forward_in(batch, &mixed)
     }
 }
 

@@ -64,6 +64,15 @@ impl Mixer {
         }
     }
 
+    /// One token of each of several sequences, each with its own caches: the outputs to be added to the
+    /// residual stream, `[n, d]`.
+    pub(super) fn step(&self, tokens: Mixed<'_>, caches: &mut [&mut Caches]) -> Result<Tensor> {
+        match self {
+            Self::Full(mixer) => mixer.step(tokens, caches),
+            Self::Delta(mixer) => mixer.step(tokens.x, caches),
+        }
+    }
+
     /// Queries and keys as [`Self::forward`] would use them; `None` for a mixer without attention.
     pub(super) fn peek(
         &self,

@@ -11,7 +11,7 @@
 //! causal convolution along the tokens, one filter per channel, and a `SiLU`. Consecutive value heads
 //! share a key head, so a key head and its value heads are what one thread works on.
 //!
-//! One token takes a [`step`]; a run of them is worked off in [`chunk`]s, which turn most of the
+//! One token of each of any number of sequences takes a [`step`]; a run of tokens of one sequence is worked off in [`chunk`]s, which turn most of the
 //! recurrence into matrix products.
 
 mod chunk;
@@ -82,6 +82,14 @@ pub(crate) struct Projected<'a> {
     pub(crate) forget: &'a [f32],
 }
 
+/// The recurrent state of one sequence, as a step reads and updates it.
+pub(crate) struct StepState<'a> {
+    /// The convolution's inputs before the token, `[kernel - 1, channels]`.
+    pub(crate) window: &'a [f32],
+    /// The states of all value heads, `[value_heads, key_dim, value_dim]`.
+    pub(crate) memory: &'a mut [f32],
+}
+
 impl DeltaRule {
     /// Runs tokens through the rule. `window` holds the inputs before them (`[kernel - 1, channels]`)
     /// and `memory` the states (`[value_heads, key_dim, value_dim]`), which are updated.
@@ -93,6 +101,9 @@ impl DeltaRule {
     ) -> HeadOutputs {
         let DeltaShape { key_dim, value_heads, value_dim, .. } = self.shape;
         let tokens = input.write.len() / value_heads;
+        if tokens == 1 {
+            return self.step(input, &mut [StepState { window, memory }]);
+        }
         let group = self.shape.group();
         let mut values = vec![0.0_f32; tokens * value_heads * value_dim];
         values
@@ -101,13 +112,35 @@ impl DeltaRule {
             .enumerate()
             .for_each(|(index, (out, memory))| {
                 let head = KeyHead { rule: self, input, window, index };
-                if tokens == 1 {
-                    step::run(&head, memory, out);
-                } else {
-                    chunk::run(&head, tokens, memory, out);
-                }
+                chunk::run(&head, tokens, memory, out);
             });
-        HeadOutputs { values, tokens, dim: value_dim }
+        HeadOutputs { values, tokens, dim: value_dim, heads_first: true }
+    }
+
+    /// Runs one token of each of several sequences through the rule, each with its own state.
+    pub(crate) fn step(&self, input: Projected<'_>, states: &mut [StepState<'_>]) -> HeadOutputs {
+        let DeltaShape { key_heads, key_dim, value_heads, value_dim, .. } = self.shape;
+        let (group, channels) = (self.shape.group(), self.shape.channels());
+        let tokens = states.len();
+        let mut values = vec![0.0_f32; tokens * value_heads * value_dim];
+        let mut heads: Vec<(&[f32], &mut [f32])> = Vec::with_capacity(tokens * key_heads);
+        for StepState { window, memory } in states {
+            let parts = memory.chunks_exact_mut(group * key_dim * value_dim);
+            heads.extend(parts.map(|memory| (*window, memory)));
+        }
+        values.par_chunks_mut(group * value_dim).zip(heads).enumerate().for_each(
+            |(at, (out, (window, memory)))| {
+                let token = at / key_heads;
+                let input = Projected {
+                    mixed: &input.mixed[token * channels..][..channels],
+                    write: &input.write[token * value_heads..][..value_heads],
+                    forget: &input.forget[token * value_heads..][..value_heads],
+                };
+                let head = KeyHead { rule: self, input, window, index: at % key_heads };
+                step::run(&head, memory, out);
+            },
+        );
+        HeadOutputs { values, tokens, dim: value_dim, heads_first: false }
     }
 
     /// The window after a run: its last `kernel - 1` inputs.

@@ -200,7 +200,8 @@ fn equal_keys_are_solved_accurately() {
 #[test]
 fn the_gated_norm_is_its_definition() {
     let (tokens, heads, dim) = (5, 3, 7);
-    let outputs = HeadOutputs { values: numbers(heads * tokens * dim, 8), tokens, dim };
+    let values = numbers(heads * tokens * dim, 8);
+    let outputs = HeadOutputs { values, tokens, dim, heads_first: true };
     let norm = GatedNorm { weight: numbers(dim, 9), eps: 1e-6 };
     let gate = numbers(2 * heads * dim, 10);
     let found = norm.apply(&outputs, &gate);
