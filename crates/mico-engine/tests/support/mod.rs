@@ -1,6 +1,8 @@
 //! Reads the parity cases of `fixtures/data` and compares tensors.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod running;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
