@@ -275,3 +275,32 @@ fn sampling_is_seeded_and_cold_sampling_is_greedy() {
     assert_eq!(hot(1), hot(1));
     assert_ne!(hot(1), hot(2));
 }
+
+#[test]
+fn log_probabilities_are_those_of_the_models_own_logits() {
+    let case = Case::load("llava15");
+    let mut request = case.request(&case.runs("unpruned")[0]);
+    assert_eq!(case.run(&request).answer.logprobs, None);
+    request.turn.generation.logprobs = Some(4);
+    let greedy = case.run(&request);
+    let logprobs = greedy.answer.logprobs.as_ref().unwrap();
+    let ids: Vec<u32> = logprobs.iter().map(|token| token.id).collect();
+    assert_eq!(ids, greedy.answer.ids);
+    for token in logprobs {
+        assert_eq!((token.top.len(), token.top[0]), (4, (token.id, token.logprob)));
+        assert!(token.top.windows(2).all(|pair| pair[0].1 >= pair[1].1) && token.logprob <= 0.0);
+    }
+    let logits = &top(&greedy).top;
+    for (first, second) in logits.iter().zip(&logprobs[0].top) {
+        assert_eq!(first.0, second.0);
+        let shift = (first.1 - logits[0].1) - (second.1 - logprobs[0].logprob);
+        assert!(shift.abs() < 1e-4, "{shift}");
+    }
+    // Neither temperature nor a smaller choice changes them; the only choice left is the likeliest.
+    request.turn.generation.temperature = 5.0;
+    request.turn.generation.top_k = Some(1);
+    assert_eq!(case.run(&request).answer, greedy.answer);
+    request.turn.generation.top_k = Some(0);
+    let error = case.engine.run(&request, &mut ()).unwrap_err();
+    assert!(error.to_string().starts_with("top-k is 0"), "{error}");
+}

@@ -21,7 +21,8 @@ fn stepped(engine: &Engine, request: &Request) -> (Outcome, Told, Session) {
         [prepared.prompt_tokens(), prepared.visual_tokens()],
         [prepared.visual_tokens_entering(), prepared.visual_tokens_kept()],
     );
-    let layouts: Vec<usize> = prepared.layouts().map(|layout| layout.len()).collect();
+    let layouts: Vec<usize> =
+        prepared.layouts().map(mico_vision::layout::VisualLayout::len).collect();
     let most = prepared.max_new_tokens();
     let mut sequence = engine.begin(prepared).unwrap();
     loop {

@@ -43,15 +43,15 @@ impl ByteSpelling {
                 let bytes: Option<Vec<u8>> = token.chars().map(byte_of).collect();
                 bytes.unwrap_or_else(|| token.as_bytes().to_vec())
             }
-            Self::Text { replaced, fallback } => match byte_token(token).filter(|_| *fallback) {
-                Some(byte) => vec![byte],
-                None => {
-                    let replace = |text: String, (from, to): &(String, String)| {
-                        if from.is_empty() { text } else { text.replace(from, to) }
-                    };
-                    replaced.iter().fold(token.to_owned(), replace).into_bytes()
+            Self::Text { replaced, fallback } => {
+                if let Some(byte) = byte_token(token).filter(|_| *fallback) {
+                    return vec![byte];
                 }
-            },
+                let replace = |text: String, (from, to): &(String, String)| {
+                    if from.is_empty() { text } else { text.replace(from, to) }
+                };
+                replaced.iter().fold(token.to_owned(), replace).into_bytes()
+            }
         }
     }
 }

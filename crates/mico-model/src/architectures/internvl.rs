@@ -311,7 +311,7 @@ impl VisionSide for InternVl {
     fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
         let side = self.config.side();
         check_views(&pixels, Grid { rows: side, columns: side })?;
-        let run = self.tower.begin(pixels.values, taps.attention)?;
+        let run = self.tower.begin(&pixels.values, taps.attention)?;
         Ok(TowerRun::new(run, move |seen| self.read(seen, taps)))
     }
 

@@ -148,7 +148,7 @@ impl VisionSide for Llava {
     fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
         let side = self.tower.config().grid();
         check_views(&pixels, Grid { rows: side, columns: side })?;
-        let run = self.tower.begin(pixels.values, taps.attention)?;
+        let run = self.tower.begin(&pixels.values, taps.attention)?;
         Ok(TowerRun::new(run, move |seen| seen.flattened(taps)))
     }
 

@@ -51,7 +51,7 @@ struct Watched {
 impl VitTower {
     /// Begins to compute features of a batch of views `[views, 3, side, side]` of normalised pixels, and
     /// what `taps` asks for.
-    pub fn begin(self: &Arc<Self>, pixels: Tensor, taps: AttentionTaps) -> Result<VitRun> {
+    pub fn begin(self: &Arc<Self>, pixels: &Tensor, taps: AttentionTaps) -> Result<VitRun> {
         let (views, channels, height, width) = pixels.dims4()?;
         let side = self.config.image_size;
         if views == 0 || channels != 3 || height != side || width != side {
@@ -64,7 +64,7 @@ impl VitTower {
         }
         let starts = (0..views).step_by(VIEWS_AT_ONCE);
         let parts = starts.map(|start| pixels.narrow(0, start, VIEWS_AT_ONCE.min(views - start)));
-        // The parts are all that holds the pixels, so they are gone once the last is embedded.
+        // Once the caller lets go of the pixels, the parts hold them, until the last is embedded.
         let waiting = parts.collect::<candle_core::Result<_>>()?;
         Ok(VitRun {
             tower: Arc::clone(self),
