@@ -7,11 +7,11 @@ mod table;
 mod text;
 
 pub use table::{
-    ANYRES_AXIS, IMAGE_LIMITS, INTERN_FEATURE, LLAVA15_PAD, NEXT_PACKING, POSITION_MODE, RELEVANCE,
-    RESIZE_BACKEND, SWITCHES, Switch, VIDEO_NEWLINE, VIDEO_STAGE1_FEATURE,
+    ANYRES_AXIS, IMAGE_LIMITS, INTERN_FEATURE, KV_CACHE, LLAVA15_PAD, NEXT_PACKING, POSITION_MODE,
+    RELEVANCE, RESIZE_BACKEND, SWITCHES, Switch, VIDEO_NEWLINE, VIDEO_STAGE1_FEATURE,
 };
 
-use mico_model::Normalization;
+use mico_model::{KvFormat, Normalization};
 use mico_select::pruner::PositionRule;
 use mico_vision::llava::{AnyresAxis, NextPacking, PadMode};
 use mico_vision::llava_video::RowEnd;
@@ -100,6 +100,9 @@ pub struct Switches {
     pub anyres_axis: AnyresAxis,
     /// `resize_backend`: `pillow` or `torch`, the library whose bicubic resampling is reproduced.
     pub resize_backend: ResizeBackend,
+    /// `kv_cache`: `compute` (keys and values are kept as they were computed) or `f16` (rounded to half
+    /// precision, half the memory on a CPU).
+    pub kv_cache: KvFormat,
 }
 
 /// What one switch is set to.

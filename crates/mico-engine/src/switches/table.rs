@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use mico_model::Normalization;
+use mico_model::{KvFormat, Normalization};
 use mico_vision::llava::{AnyresAxis, NextPacking, PadMode};
 use mico_vision::llava_video::RowEnd;
 use mico_vision::resample::ResizeBackend;
@@ -43,6 +43,7 @@ words!(InternFeature: "mean" => Self::Mean, "concat" => Self::Concat);
 words!(LimitSource: "checkpoint" => Self::Checkpoint, "paper" => Self::Paper);
 words!(PadMode: "pad" => Self::Square, "crop" => Self::ShortSideCrop);
 words!(AnyresAxis: "original" => Self::Original, "hf" => Self::Hf);
+words!(KvFormat: "compute" => Self::Compute, "f16" => Self::F16);
 words!(ResizeBackend: "pillow" => Self::Pillow, "torch" => Self::Torch);
 
 /// One switch: its name, the words for its values, and whose it is.
@@ -99,9 +100,11 @@ pub static LLAVA15_PAD: Switch = switch!(llava15_pad, common: false);
 pub static ANYRES_AXIS: Switch = switch!(anyres_axis, common: false);
 /// The resampling that is reproduced: [`Switches::resize_backend`].
 pub static RESIZE_BACKEND: Switch = switch!(resize_backend, common: true);
+/// The number format of cached keys and values: [`Switches::kv_cache`].
+pub static KV_CACHE: Switch = switch!(kv_cache, common: true);
 
 /// Every switch, in the order in which they are written.
-pub const SWITCHES: [&Switch; 10] = [
+pub const SWITCHES: [&Switch; 11] = [
     &POSITION_MODE,
     &RELEVANCE,
     &NEXT_PACKING,
@@ -112,6 +115,7 @@ pub const SWITCHES: [&Switch; 10] = [
     &LLAVA15_PAD,
     &ANYRES_AXIS,
     &RESIZE_BACKEND,
+    &KV_CACHE,
 ];
 
 impl Switch {
