@@ -6,19 +6,9 @@ mod support;
 
 use candle_core::{DType, Device, Tensor};
 use mico_engine::{Engine, EngineOptions, Error, Outcome, Progress, Request, Sequence, Session};
+use mico_util::SplitMix64;
 use support::running::{Told, assert_same, cache_bits, methods, whole};
 use support::{Case, weights};
-
-/// Whole numbers in no particular order, the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 =
-            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % end
-    }
-}
 
 #[test]
 fn requests_in_turn_in_any_order_answer_as_if_alone() {
@@ -36,7 +26,7 @@ fn requests_in_turn_in_any_order_answer_as_if_alone() {
             };
             let mut running: Vec<(usize, Sequence)> =
                 requests.iter().map(begin).enumerate().collect();
-            let (mut dice, mut done) = (Dice(7 + threads as u64), 0);
+            let (mut dice, mut done) = (SplitMix64::new(threads as u64), 0);
             while !running.is_empty() {
                 let at = dice.below(running.len());
                 if !matches!(running[at].1.advance(&case.engine).unwrap(), Progress::Finished) {
