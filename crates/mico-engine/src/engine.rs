@@ -13,6 +13,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 use crate::description::Description;
 use crate::error::{Error, Result};
 use crate::families::{FAMILIES, FamilySpec};
+use crate::memory::MemoryCheck;
 use crate::model_traits::{model_traits, plan_context, token_layout};
 use crate::outcome::Outcome;
 use crate::preprocess::{ImageLimits, Packing, Preprocessor, read_preprocessing};
@@ -41,6 +42,8 @@ pub struct EngineOptions {
     /// caller's rayon pool. Products of `q6k` and `q8_0` matrices run on a pool of candle's, which has
     /// as many threads as the variable `CANDLE_NUM_THREADS` says when the first of them runs.
     pub threads: Option<usize>,
+    /// What the model and each request are compared with before they take memory.
+    pub memory: MemoryCheck,
 }
 
 impl Default for EngineOptions {
@@ -50,6 +53,7 @@ impl Default for EngineOptions {
             load: LoadOptions::default(),
             decode: DecodeOptions::default(),
             threads: None,
+            memory: MemoryCheck::default(),
         }
     }
 }
@@ -73,6 +77,8 @@ pub struct Engine {
     pub(crate) template: Option<ChatTemplate>,
     preprocessing: PreprocessorConfig,
     decode: DecodeOptions,
+    /// What requests are compared with before they take memory.
+    pub(crate) memory: MemoryCheck,
     /// Why there is no tokenizer, if there is none.
     missing: String,
     pool: Option<ThreadPool>,
@@ -99,6 +105,7 @@ impl Engine {
         let pool = options.threads.map(pool).transpose()?;
         let config = ModelConfig::read(files, &FamilySpec::architectures(options.families))?;
         let family = FamilySpec::among(options.families, config.family)?;
+        options.memory.files(&config, files, options)?;
         let load = || Model::load_as(config, files, &options.load);
         let (model, mut report) = in_pool(pool.as_ref(), load)?;
         let tokenizer = match Tokenizer::open(files) {
@@ -114,8 +121,8 @@ impl Engine {
         report.notes.extend(note);
         let missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
         let parts = Self::from_parts(family, model, tokenizer, preprocessing)?;
-        let decode = options.decode;
-        Ok((Self { template, decode, missing, pool, ..parts }, report))
+        let EngineOptions { decode, memory, .. } = *options;
+        Ok((Self { template, decode, memory, missing, pool, ..parts }, report))
     }
 
     /// Puts an engine together from parts, for models that come from no folder.
@@ -144,6 +151,7 @@ impl Engine {
             preprocessing,
             template: None,
             decode: DecodeOptions::default(),
+            memory: MemoryCheck::default(),
             missing: "the engine was built without one".into(),
             pool: None,
         })
@@ -152,6 +160,11 @@ impl Engine {
     /// The same on a pool of its own with so many threads.
     pub fn with_threads(self, threads: usize) -> Result<Self> {
         Ok(Self { pool: Some(pool(threads)?), ..self })
+    }
+
+    /// The same with another limit of the memory that requests may take.
+    pub fn with_memory_check(self, memory: MemoryCheck) -> Self {
+        Self { memory, ..self }
     }
 
     /// Runs `work` on the engine's threads, if it has any of its own.

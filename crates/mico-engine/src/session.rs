@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::generate::{Decoded, Decoding, Generation, check_finite, decode};
 use crate::layout::{Extent, PromptLayout};
+use crate::memory::RequestTokens;
 use crate::model_traits::token_layout;
 use crate::outcome::Outcome;
 use crate::pipeline::{
@@ -199,6 +200,14 @@ impl Session {
         let layout = layout.after(self.pending);
         check_length(self.length + layout.len(), engine.longest())?;
         check_text(&plan, &layout)?;
+        let room = engine.longest().saturating_sub(self.length + layout.len());
+        engine.admit(&RequestTokens {
+            images: &layouts,
+            plan: &plan,
+            text: layout.len() - layout.visual_tokens(),
+            max_new: request.generation.max_new_tokens.min(room),
+            cached: &self.caches.lengths(),
+        })?;
         Ok(Prepared { layout, inputs, tokens, plan, history })
     }
 

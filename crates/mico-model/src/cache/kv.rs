@@ -10,6 +10,20 @@ const GROWTH_HALVES: usize = 3;
 /// Spare room after the first fill, in tokens, for the answer.
 const FIRST_SLACK: usize = 64;
 
+/// Tokens that a buffer has room for which replaces one that holds `len`, when `needed` must fit.
+fn grown(len: usize, needed: usize) -> usize {
+    if len == 0 { needed + FIRST_SLACK } else { needed.max(len * GROWTH_HALVES / 2) }
+}
+
+/// Tokens that a cache has room for after a prompt of `first` tokens and `later` ones one by one.
+pub(super) fn reserved(first: usize, later: usize) -> usize {
+    let mut capacity = grown(0, first);
+    while capacity < first.saturating_add(later) {
+        capacity = grown(capacity, capacity + 1);
+    }
+    capacity
+}
+
 /// The KV cache of one block: keys and values, `[kv_heads, length, head_dim]` each.
 ///
 /// Entries once written never change: a truncated cache moves to a fresh buffer before it grows
@@ -35,11 +49,7 @@ impl KeysValues {
         let (kv_heads, added, dim) = k.dims3()?;
         let needed = self.len + added;
         if needed > self.capacity || self.buffers.is_none() {
-            let capacity = if self.len == 0 {
-                added + FIRST_SLACK
-            } else {
-                needed.max(self.len * GROWTH_HALVES / 2)
-            };
+            let capacity = grown(self.len, needed);
             let old = self.views()?;
             let fresh = || Tensor::zeros((kv_heads, capacity, dim), k.dtype(), k.device());
             let (new_k, new_v) = (fresh()?, fresh()?);

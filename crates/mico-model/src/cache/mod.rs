@@ -150,6 +150,12 @@ impl Caches {
         self.blocks.iter().map(BlockCache::bytes).sum()
     }
 
+    /// Tokens that the KV cache of a block has room for after a prompt of `first` tokens and `later` generated
+    /// ones: caches grow by steps, so that this is more than their sum.
+    pub fn room_for(first: usize, later: usize) -> usize {
+        kv::reserved(first, later)
+    }
+
     /// A snapshot of the present state, for [`Self::restore`].
     pub fn mark(&self) -> CacheMark {
         CacheMark { blocks: self.blocks.iter().map(BlockCache::mark).collect() }

@@ -95,6 +95,11 @@ pub(crate) struct FixedMatrix {
 }
 
 impl FixedMatrix {
+    /// Bytes that a packed matrix of that shape takes.
+    pub(super) const fn bytes_of(output: usize, input: usize) -> usize {
+        output.div_ceil(PANEL) * input.div_ceil(BLOCK) * size_of::<Tile>()
+    }
+
     /// Whether the processor has the instructions (AVX2 and FMA).
     pub(super) fn runs() -> bool {
         V3::try_new().is_some()

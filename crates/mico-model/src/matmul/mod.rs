@@ -30,7 +30,7 @@ const STRIP: usize = PANEL * PANELS;
 /// The most rows per chunk.
 const CHUNK_ROWS: usize = 96;
 /// Rows of activations that are packed at a time.
-const SLAB_ROWS: usize = 1536;
+pub(crate) const SLAB_ROWS: usize = 1536;
 /// Chunks are whole numbers of the kernels' register blocks.
 const BLOCK_ROWS: usize = 12;
 
@@ -81,6 +81,32 @@ impl PackedMatrix {
     /// `None`: this processor architecture has no such kernel.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn q4k(_: &[u8], _: (usize, usize)) -> Option<Self> {
+        None
+    }
+
+    /// Bytes that [`Self::dense`] takes for a matrix `[output, input]`.
+    pub(crate) fn dense_bytes(output: usize, input: usize) -> usize {
+        DenseMatrix::bytes_of(output, input)
+    }
+
+    /// Bytes that [`Self::fixed`] takes for a matrix `[output, input]`.
+    pub(crate) fn fixed_bytes(output: usize, input: usize) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if Self::rounds() {
+            return FixedMatrix::bytes_of(output, input);
+        }
+        Self::dense_bytes(output, input)
+    }
+
+    /// Bytes that [`Self::q4k`] takes for a matrix `[output, input]`; `None` where it gives none.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn q4k_bytes(output: usize, input: usize) -> Option<usize> {
+        Q4kMatrix::bytes_of(output, input)
+    }
+
+    /// `None`: this processor architecture has no such kernel.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn q4k_bytes(_: usize, _: usize) -> Option<usize> {
         None
     }
 

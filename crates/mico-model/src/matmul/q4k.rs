@@ -139,6 +139,12 @@ pub(crate) struct Q4kMatrix {
 }
 
 impl Q4kMatrix {
+    /// Bytes that a packed matrix of that shape takes; `None` if the processor lacks the instructions.
+    pub(super) fn bytes_of(output: usize, input: usize) -> Option<usize> {
+        V3::try_new()?;
+        Some(output.div_ceil(PANEL) * (input / BLOCK) * size_of::<Tile>())
+    }
+
     /// Packs the blocks of a matrix in file format, row by row; `None` if the processor lacks the
     /// instructions, or if these are not the blocks of such a matrix.
     pub(super) fn pack(blocks: &[u8], (output, input): (usize, usize)) -> Option<Self> {

@@ -18,7 +18,7 @@ use crate::weights::Builder;
 
 /// Views that go through the blocks together: enough rows to keep a product busy, and memory for
 /// the activations of so many views and no more.
-const VIEWS_AT_ONCE: usize = 4;
+pub(crate) const VIEWS_AT_ONCE: usize = 4;
 
 /// What the tower gives for a batch of views.
 #[derive(Debug, Clone)]
