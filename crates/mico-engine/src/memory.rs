@@ -22,6 +22,8 @@ const TOLERANCE: u64 = 16;
 const BUFFERS: usize = 32 << 20;
 /// Rows of activations that a product repacks at a time.
 const REPACKED_ROWS: usize = 1536;
+/// What helps where images take most.
+const SMALLER_IMAGE: &str = "a smaller image, or a smaller budget, takes less";
 /// Bytes of an activation.
 const FLOAT: usize = size_of::<f32>();
 
@@ -226,9 +228,30 @@ impl Engine {
         (blocks + widened).max(selection)
     }
 
+    /// Refuses an image or video whose pixels, or whose way through the tower, take more memory than there is:
+    /// before they are made, from its layout alone.
+    pub(crate) fn admit_pixels(&self, layout: impl FnOnce() -> Result<VisualLayout>) -> Result<()> {
+        if self.is_unlimited() {
+            return Ok(());
+        }
+        let layout = layout()?;
+        let Some(work) = self.model.config().vision.work(&grids(&layout)) else { return Ok(()) };
+        // Resized, normalized and cut into patches, they are there up to three times.
+        let preparing = 3 * FLOAT * work.pixels;
+        let needed = preparing.max(self.vision_bytes(&[&layout])) as u64;
+        let help = "a smaller image, or fewer pixels or tiles of it, take less";
+        self.memory.admit("the request", needed, || {
+            (format!("{} for pixels and activations", Size(needed)), help.to_owned())
+        })
+    }
+
+    fn is_unlimited(&self) -> bool {
+        self.memory == MemoryCheck::Off || !self.model.decoder().device().is_cpu()
+    }
+
     /// Refuses a turn for which there is not enough memory.
     pub(crate) fn admit(&self, tokens: &RequestTokens<'_>) -> Result<()> {
-        if self.memory == MemoryCheck::Off || !self.model.decoder().device().is_cpu() {
+        if self.is_unlimited() {
             return Ok(());
         }
         let needed = self.request_memory(tokens);
@@ -239,20 +262,18 @@ impl Engine {
                 Size(kv_bytes),
                 Size(working_bytes)
             );
-            // What is larger decides what helps.
-            let help =
-                if kv_bytes > working_bytes && tokens.max_new > tokens.text + all_visual(tokens) {
-                    "fewer new tokens take less"
-                } else {
-                    "a smaller image, or a smaller budget, takes less"
-                };
+            let all: usize = tokens.images.iter().map(|layout| layout.len()).sum();
+            // What is most decides what helps.
+            let help = if tokens.max_new > tokens.text + all && kv_bytes > working_bytes {
+                "fewer new tokens take less"
+            } else if all > 0 {
+                SMALLER_IMAGE
+            } else {
+                "a shorter prompt takes less"
+            };
             (uses, help.to_owned())
         })
     }
-}
-
-fn all_visual(tokens: &RequestTokens<'_>) -> usize {
-    tokens.images.iter().map(|layout| layout.len()).sum()
 }
 
 /// Values that a decoder holds while it runs one block on so many rows, besides caches.

@@ -19,13 +19,13 @@ use mico_vision::layout::VisualLayout;
 
 use super::{ALLOCATED, ALONE, MIB, made, picture};
 
-/// A published model's shape at a quarter of its width and two blocks: wide enough that buffers of a fixed size
+/// A published model's shape at about an eighth of its width and a few blocks: wide enough that buffers of a fixed size
 /// do not decide what is measured.
-fn quarter(preset: &str) -> ModelConfig {
+fn small(preset: &str) -> ModelConfig {
     let mut config = Preset::find(preset).unwrap().config();
     let decoder = &mut config.decoder;
-    decoder.hidden_size = 1024;
-    decoder.intermediate_size = 2816;
+    decoder.hidden_size = 512;
+    decoder.intermediate_size = 1280;
     decoder.blocks = 4;
     decoder.heads = 8;
     decoder.kv_heads = decoder.kv_heads.min(4);
@@ -38,12 +38,12 @@ fn quarter(preset: &str) -> ModelConfig {
     config.image_token_id = 3999;
     config.eos_token_ids.clear();
     let narrow = |tower: &mut VitConfig| {
-        (tower.hidden_size, tower.intermediate_size, tower.blocks, tower.heads) = (512, 2048, 2, 8);
+        (tower.hidden_size, tower.intermediate_size, tower.blocks, tower.heads) = (256, 1024, 2, 4);
     };
     let vision = &mut config.vision;
     if let Some(vision) = vision.get_mut::<QwenVision>() {
-        (vision.hidden_size, vision.intermediate_size, vision.heads) = (512, 1536, 8);
-        (vision.blocks, vision.output) = (3, 1024);
+        (vision.hidden_size, vision.intermediate_size, vision.heads) = (256, 768, 4);
+        (vision.blocks, vision.output) = (3, 512);
         match &mut vision.kind {
             QwenTowerKind::Windowed { full, .. } => *full = vec![2],
             QwenTowerKind::Positioned { deepstack, .. } if !deepstack.is_empty() => {
@@ -98,9 +98,8 @@ fn weights_take_what_is_computed_in_every_format_and_family() {
     let first = formats.map(|format| ("llava-1.5-7b", format));
     for (preset, (precision, quantize)) in first.into_iter().chain(others) {
         let options = SyntheticOptions { precision, quantize, ..SyntheticOptions::default() };
-        let computed = Model::memory_to_make(quarter(preset), &options).unwrap();
-        let (_model, held, peak) =
-            allocated(|| Model::synthetic(quarter(preset), &options).unwrap());
+        let computed = Model::memory_to_make(small(preset), &options).unwrap();
+        let (_model, held, peak) = allocated(|| Model::synthetic(small(preset), &options).unwrap());
         check_model(&format!("{preset} {precision:?} {quantize:?}"), computed, (held, peak));
     }
 }
@@ -165,7 +164,7 @@ fn requests_take_no_more_than_is_computed_and_not_much_less() {
         "internvl3-8b",
         "llava-video-7b",
     ] {
-        let engine = made(quarter(preset), &SyntheticOptions::default());
+        let engine = made(small(preset), &SyntheticOptions::default());
         // The hybrid model's blocks leave no room to cut two of four.
         let budgets = if preset == "qwen3.5-9b" { &[None][..] } else { &[None, Some(32)] };
         for &budget in budgets {
@@ -210,7 +209,7 @@ fn what_does_not_fit_is_refused_before_anything_runs() {
     assert!(message.contains("--quantize q4k takes"), "{message}");
     assert!(open(MemoryCheck::Limit(1 << 30)).is_ok() && open(MemoryCheck::Off).is_ok());
 
-    let engine = made(quarter("llava-1.5-7b"), &SyntheticOptions::default());
+    let engine = made(small("llava-1.5-7b"), &SyntheticOptions::default());
     let mut request = request(&engine, None);
     request.turn.generation = Generation::greedy(60_000);
     let engine = engine.with_memory_check(MemoryCheck::Limit(200 << 20));
