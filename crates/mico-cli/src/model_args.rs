@@ -119,7 +119,10 @@ impl ModelArgs {
         let mut given: Vec<&str> = Vec::new();
         for switch in &self.switches {
             let Some((name, value)) = switch.split_once('=') else {
-                return Err(Failure::misused(format!("--switch '{switch}', accepted: NAME=VALUE")));
+                return Err(Failure::misused(format!(
+                    "--switch '{}', accepted: NAME=VALUE",
+                    quoted(switch)
+                )));
             };
             let name = Switch::find(name)?.name;
             if given.contains(&name) {

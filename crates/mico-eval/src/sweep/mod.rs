@@ -216,6 +216,8 @@ impl Entry {
         let condition = |words: &String| {
             let mut setting = setting.clone();
             setting.switches.set_all(words)?;
+            // Methods and their settings are looked up here, while the entry they stand in is known.
+            setting.options()?;
             let mut condition = Condition::of(setting, base);
             if let Some(label) = self.labeled(&condition, layers, words) {
                 condition.label = label;
