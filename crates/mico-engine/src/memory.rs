@@ -135,7 +135,7 @@ impl MemoryCheck {
         }
         let measure = |quantize| {
             let load = mico_model::LoadOptions { quantize, ..load.clone() };
-            Model::memory_to_load(config.clone(), files, &load).ok()
+            Model::memory_to_load(config, files, &load).ok()
         };
         let Some(needed) = measure(load.quantize) else { return Ok(()) };
         self.admit_model(needed, load.quantize, |kind| measure(Some(kind)))
@@ -148,7 +148,7 @@ impl MemoryCheck {
         }
         let measure = |quantize| {
             let options = SyntheticOptions { quantize, ..options.clone() };
-            Model::memory_to_make(config.clone(), &options)
+            Model::memory_to_make(config, &options)
         };
         let needed = measure(options.quantize)?;
         self.admit_model(needed, options.quantize, |kind| measure(Some(kind)).ok())

@@ -107,7 +107,7 @@ impl Model {
 
     /// What [`Self::load_as`] would take in memory, by the headers of the files alone.
     pub fn memory_to_load<'a>(
-        config: ModelConfig,
+        config: &ModelConfig,
         files: impl Into<ModelFiles<'a>>,
         options: &LoadOptions,
     ) -> Result<ModelMemory> {
@@ -119,7 +119,7 @@ impl Model {
     }
 
     /// What [`Self::synthetic`] would take in memory.
-    pub fn memory_to_make(config: ModelConfig, options: &SyntheticOptions) -> Result<ModelMemory> {
+    pub fn memory_to_make(config: &ModelConfig, options: &SyntheticOptions) -> Result<ModelMemory> {
         config.validate("configuration")?;
         let SyntheticOptions { seed, device, precision, quantize } = options;
         let source = SyntheticSource::new(*seed);
@@ -129,14 +129,14 @@ impl Model {
     /// Builds a model without storage, and counts what it would take.
     fn measure(
         source: &dyn TensorSource,
-        config: ModelConfig,
+        config: &ModelConfig,
         (device, precision, quantize): (&Device, Precision, Option<QuantKind>),
     ) -> Result<ModelMemory> {
         let mut source = Weightless(source);
         let mut builder = Builder::new(&mut source, device, precision, quantize);
         builder.footprint = Some(ModelMemory::default());
         let architecture = config.family.architecture();
-        let _vision = (architecture.build)(&mut builder, &config)?;
+        let _vision = (architecture.build)(&mut builder, config)?;
         let _decoder = Decoder::build(&mut builder, &config.decoder)?;
         Ok(builder.footprint.unwrap_or_default())
     }

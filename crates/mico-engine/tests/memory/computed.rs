@@ -98,7 +98,7 @@ fn weights_take_what_is_computed_in_every_format_and_family() {
     let first = formats.map(|format| ("llava-1.5-7b", format));
     for (preset, (precision, quantize)) in first.into_iter().chain(others) {
         let options = SyntheticOptions { precision, quantize, ..SyntheticOptions::default() };
-        let computed = Model::memory_to_make(small(preset), &options).unwrap();
+        let computed = Model::memory_to_make(&small(preset), &options).unwrap();
         let (_model, held, peak) = allocated(|| Model::synthetic(small(preset), &options).unwrap());
         check_model(&format!("{preset} {precision:?} {quantize:?}"), computed, (held, peak));
     }
@@ -116,7 +116,7 @@ fn a_checkpoint_takes_what_its_headers_say() {
     {
         let load = LoadOptions { precision, quantize, ..LoadOptions::default() };
         let config = ModelConfig::read(files, mico_model::ARCHITECTURES).unwrap();
-        let computed = Model::memory_to_load(config.clone(), files, &load).unwrap();
+        let computed = Model::memory_to_load(&config, files, &load).unwrap();
         let (_model, held, peak) = allocated(|| Model::load_as(config, files, &load).unwrap());
         check_model(&format!("tiny {precision:?} {quantize:?}"), computed, (held, peak));
     }
