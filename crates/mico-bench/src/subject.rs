@@ -1,7 +1,7 @@
 //! What is measured on: a model with its input, and how the model came about.
 
-use mico_engine::Engine;
 use mico_engine::families::FamilySpec;
+use mico_engine::{Engine, MemoryCheck};
 use mico_model::{Model, Precision, QuantKind, SyntheticOptions};
 
 use crate::configuration::About;
@@ -71,12 +71,12 @@ fn about(engine: &Engine, loaded: Loaded) -> About {
 
 /// A published model's shape with random weights, by the preset's name. There is no file whose format
 /// `stored` could mean: it stands for f32, or for f16 beside quantised matrices, as in the published
-/// files where memory is short.
+/// files where memory is short. A model for which there is not enough memory is refused before it is made.
 pub fn synthetic(
     preset: &str,
     seed: u64,
-    precision: Precision,
-    quantize: Option<QuantKind>,
+    (precision, quantize): (Precision, Option<QuantKind>),
+    memory: MemoryCheck,
 ) -> Result<Engine> {
     let (family, preset) = FamilySpec::preset(preset)?;
     let config = preset.config();
@@ -87,6 +87,8 @@ pub fn synthetic(
     };
     let options = SyntheticOptions { seed, precision, quantize, ..SyntheticOptions::default() };
     let preprocessing = family.default_preprocessing(&config)?;
+    memory.synthetic(&config, &options)?;
     let (model, _) = Model::synthetic(config, &options).map_err(mico_engine::Error::from)?;
-    Ok(Engine::from_parts(family, model, None, preprocessing)?)
+    let engine = Engine::from_parts(family, model, None, preprocessing)?;
+    Ok(engine.with_memory_check(memory))
 }

@@ -8,6 +8,7 @@ use mico_engine::{
     Engine, Error, GenerationOptions, ImageInput, Outcome, Prompt, Session, Setting, TurnRequest,
 };
 use mico_select::schedule::Budget;
+use mico_util::text::quoted;
 
 use crate::failure::Failure;
 use crate::files::Outputs;
@@ -160,7 +161,7 @@ impl<'a> Conversation<'a> {
             }
             ("budget", _) => return Err(Failure::misused("/budget needs a number, or off")),
             _ => {
-                let message = format!("/{command} is no command; /help lists them");
+                let message = format!("/{} is no command; /help lists them", quoted(command));
                 return Err(Failure::misused(message));
             }
         }
@@ -173,7 +174,10 @@ impl<'a> Conversation<'a> {
             return Ok(self.setting.with_pruning(None));
         }
         let tokens = value.parse().ok().filter(|tokens| *tokens > 0).ok_or_else(|| {
-            Failure::misused(format!("/budget '{value}', accepted: a number from 1, or off"))
+            Failure::misused(format!(
+                "/budget '{}', accepted: a number from 1, or off",
+                quoted(value)
+            ))
         })?;
         let budget = Budget::Tokens(tokens);
         let mut pruning = match &self.setting.pruning {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use clap::error::{ContextKind, ContextValue};
 use mico_engine::ErrorKind;
+use mico_util::text::{MAX_QUOTED, quoted};
 
 /// Exit status of work that failed.
 pub const FAILED: u8 = 1;
@@ -96,11 +97,26 @@ impl From<clap::Error> for Failure {
     fn from(error: clap::Error) -> Self {
         let text = error.to_string();
         let first = text.split("\n\n").next().unwrap_or(&text).trim_start_matches("error: ");
+        let first = shortened(first.trim_end(), &error);
         match meant(&error) {
-            Some(meant) => Self::misused(format!("{}: {meant}", first.trim_end())),
+            Some(meant) => Self::misused(format!("{first}: {meant}")),
             None => Self::misused(first),
         }
     }
+}
+
+/// The parser's message with what was typed quoted as every message quotes: it repeats a value whole.
+fn shortened(message: &str, error: &clap::Error) -> String {
+    let typed =
+        [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
+    typed.into_iter().filter_map(|kind| error.get(kind)).fold(message.to_owned(), |text, value| {
+        match value {
+            ContextValue::String(value) if value.chars().count() > MAX_QUOTED => {
+                text.replace(value.as_str(), &quoted(value))
+            }
+            _ => text,
+        }
+    })
 }
 
 /// What clap supposes was meant.

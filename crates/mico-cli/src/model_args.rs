@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use mico_engine::{Engine, EngineOptions, ImageLimits, PromptStyle, Setting, Switch};
+use mico_engine::{Engine, EngineOptions, ImageLimits, MemoryCheck, PromptStyle, Setting, Switch};
 use mico_model::{LoadOptions, LoadReport, ModelFiles, Precision, QuantKind, QuantNote};
 use mico_util::text::{escaped, quoted};
 
@@ -33,6 +33,9 @@ pub(crate) struct ModelArgs {
     /// Threads; all cores unless said otherwise.
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=THREADS_PER_CORE * cores()))]
     pub(crate) threads: Option<u64>,
+    /// Do not compare the memory that model and requests take with what is free.
+    #[arg(long)]
+    pub(crate) no_memory_check: bool,
     /// How the prompt is written, in place of the checkpoint's own way; `template` is its chat template.
     #[arg(long, value_name = "STYLE", value_parser = choices::prompt_style())]
     pub(crate) prompt_style: Option<PromptStyle>,
@@ -105,13 +108,21 @@ impl ModelArgs {
         tower.map_or(Ok(()), |folder| outputs.reads_folder("the vision tower in", folder))
     }
 
+    /// What model and requests are compared with before they take memory.
+    pub(crate) fn memory_check(&self) -> MemoryCheck {
+        if self.no_memory_check { MemoryCheck::Off } else { MemoryCheck::Free }
+    }
+
     /// What every request of this call has in common; nothing is pruned yet.
     pub(crate) fn base(&self) -> Result<Setting, Failure> {
         let mut base = Setting::default();
         let mut given: Vec<&str> = Vec::new();
         for switch in &self.switches {
             let Some((name, value)) = switch.split_once('=') else {
-                return Err(Failure::misused(format!("--switch '{switch}', accepted: NAME=VALUE")));
+                return Err(Failure::misused(format!(
+                    "--switch '{}', accepted: NAME=VALUE",
+                    quoted(switch)
+                )));
             };
             let name = Switch::find(name)?.name;
             if given.contains(&name) {
@@ -164,6 +175,7 @@ impl ModelArgs {
                 ..LoadOptions::default()
             },
             threads: Some(self.threads.map_or(0, |threads| threads as usize)),
+            memory: self.memory_check(),
             ..EngineOptions::default()
         };
         let opened = Engine::open(located.files(), &options);

@@ -3,6 +3,7 @@
 use clap::Args;
 use mico_engine::pruner::{MethodSpec, PruningSpec, Refinement};
 use mico_select::schedule::Budget;
+use mico_util::text::quoted;
 
 use crate::choices::{self, single};
 use crate::failure::Failure;
@@ -109,7 +110,7 @@ impl PruningArgs {
 pub(crate) fn pairs(set: &[String]) -> Result<Vec<(String, String)>, Failure> {
     let split = |setting: &String| match setting.split_once('=') {
         Some((key, value)) => Ok((key.to_string(), value.to_string())),
-        None => Err(Failure::misused(format!("--set '{setting}', accepted: KEY=VALUE"))),
+        None => Err(Failure::misused(format!("--set '{}', accepted: KEY=VALUE", quoted(setting)))),
     };
     set.iter().map(split).collect()
 }

@@ -17,6 +17,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::pruning_args::pairs;
 use crate::size;
+use mico_util::text::quoted;
 use tensors::{Source, Tensors};
 
 /// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
@@ -127,7 +128,8 @@ fn selector(args: &SelectArgs) -> Result<(Box<dyn Selector>, Remainder), Failure
             "drop" => Remainder::Drop,
             "first" => Remainder::First,
             other => {
-                let what = format!("setting 'remainder' is '{other}', accepted: drop, first");
+                let what =
+                    format!("setting 'remainder' is '{}', accepted: drop, first", quoted(other));
                 return Err(Failure::misused(what));
             }
         };

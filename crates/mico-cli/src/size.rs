@@ -1,5 +1,6 @@
 //! Amounts of memory as people write them.
 
+use mico_util::text::quoted;
 use parse_size::parse_size;
 
 /// The most that is taken for an amount of memory.
@@ -10,7 +11,7 @@ const MOST: u64 = 1 << 53;
 pub fn parse(text: &str) -> Result<usize, String> {
     let refused = || {
         let accepted = "accepted: a number of bytes such as 600MB, 512MiB or 1000000";
-        format!("'{text}' is no amount of memory, {accepted}")
+        format!("'{}' is no amount of memory, {accepted}", quoted(text))
     };
     let plain = text.trim().trim_start_matches('+').to_ascii_lowercase();
     let unit = plain.strip_suffix('b').unwrap_or(&plain).strip_suffix('i');

@@ -7,6 +7,7 @@ use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use mico_data::Layout;
 use mico_eval::{Split, TaskSelection, Tasks};
 use mico_score::{Profile, Rules, Track};
+use mico_util::text::quoted;
 use mico_video::VideoOptions;
 
 use crate::choices;
@@ -78,7 +79,10 @@ pub(crate) fn read_rules(pairs: &[String]) -> Result<ReadRules, Failure> {
     let mut read = Vec::new();
     for pair in pairs {
         let Some((name, value)) = pair.split_once('=') else {
-            return Err(Failure::misused(format!("--rule '{pair}', accepted: NAME=VALUE")));
+            return Err(Failure::misused(format!(
+                "--rule '{}', accepted: NAME=VALUE",
+                quoted(pair)
+            )));
         };
         rules.set(name, value).map_err(|error| Failure::misused(format!("--rule {error}")))?;
         read.push((name.to_owned(), value.to_owned()));

@@ -12,6 +12,13 @@ use crate::output;
 const USUAL_WIDTH: usize = 80;
 /// The least width that tables are fitted to: narrower ones would be one word to a line.
 const LEAST_WIDTH: usize = 20;
+/// How Markdown marks the best and the second-best number of a table; in one without a second best, bold is emphasis
+/// and means nothing more.
+const BEST: [&str; 2] = ["**", "**"];
+const SECOND: [&str; 2] = ["<ins>", "</ins>"];
+/// What stands behind those numbers on a terminal, and what it means.
+const SIGNS: [&str; 2] = ["*", "+"];
+const LEGEND: &str = "* best, + second best";
 /// What stands between columns.
 const BETWEEN: &str = "  ";
 
@@ -43,11 +50,14 @@ pub(crate) fn fitted(markdown: &str, width: usize) -> String {
             continue;
         }
         let aligned = lines.next().map(alignments).unwrap_or_default();
-        let mut rows = vec![cells(line)];
-        while let Some(row) = lines.next_if(|next| next.starts_with('|')) {
-            rows.push(cells(row));
-        }
+        let mut rows = vec![line];
+        rows.extend(std::iter::from_fn(|| lines.next_if(|next| next.starts_with('|'))));
+        let ranked = rows.iter().any(|row| row.contains(SECOND[0]));
+        let rows = rows.into_iter().map(|row| cells(row, ranked)).collect();
         text.extend(Table::new(rows, aligned).lines(width));
+        if ranked {
+            text.extend(wrap(LEGEND, width, 0));
+        }
     }
     text.join("\n")
 }
@@ -59,24 +69,51 @@ fn is_rule(line: &str) -> bool {
 
 /// Which columns are aligned to the right.
 fn alignments(rule: &str) -> Vec<bool> {
-    cells(rule).iter().map(|cell| cell.ends_with(':')).collect()
+    cells(rule, false).iter().map(|cell| cell.ends_with(':')).collect()
 }
 
-/// The cells of a row, without marks.
-fn cells(row: &str) -> Vec<String> {
+/// The cells of a row, without the marks of Markdown; in a table that ranks its numbers with signs in their place.
+fn cells(row: &str, ranked: bool) -> Vec<String> {
     // An escaped bar belongs to its cell.
     let row = row.trim().trim_start_matches('|').replace("\\|", "\u{0}");
     let row = row.strip_suffix('|').unwrap_or(&row);
-    row.split('|').map(|cell| plain(&cell.replace('\u{0}', "|"))).collect()
+    let cell = |cell: &str| {
+        let cell = cell.replace('\u{0}', "\\|");
+        plain(&if ranked { signed(&cell) } else { cell })
+    };
+    row.split('|').map(cell).collect()
+}
+
+/// A cell with signs in place of the marks of the best and second-best number.
+fn signed(cell: &str) -> String {
+    let marked = [BEST, SECOND].into_iter().zip(SIGNS).find_map(|([open, close], sign)| {
+        let (value, rest) = cell.trim().strip_prefix(open)?.split_once(close)?;
+        Some(format!("{value}{}{rest}", sign.replace('*', "\\*")))
+    });
+    marked.unwrap_or_else(|| cell.to_owned())
 }
 
 /// Text without the marks of Markdown that a terminal would show.
 fn plain(text: &str) -> String {
-    let text = text.replace("**", "").replace("<u>", "").replace("</u>", "");
+    let text = text.replace("**", "").replace(SECOND[0], "").replace(SECOND[1], "");
     let text = text.trim();
-    // A cell in italics; a list's star is followed by a space.
+    // A cell in italics; a list's star is followed by a space, and an escaped one is no mark.
     let inner = text.strip_prefix('*').and_then(|rest| rest.strip_suffix('*'));
-    inner.filter(|inner| !inner.starts_with(' ')).unwrap_or(text).to_owned()
+    unescaped(inner.filter(|inner| !inner.starts_with(' ')).unwrap_or(text))
+}
+
+/// Text with the characters that Markdown escapes as themselves.
+fn unescaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let escapes = |next: &char| matches!(next, '\\' | '`' | '*' | '_' | '|' | '<' | '[');
+        match characters.next_if(|next| character == '\\' && escapes(next)) {
+            Some(next) => out.push(next),
+            None => out.push(character),
+        }
+    }
+    out
 }
 
 /// How far the lines after the first of a list's item are moved in.
@@ -235,6 +272,17 @@ mod tests {
         let text = fitted(WIDE, 40);
         assert!(text.matches("unpruned").count() > 1, "{text}");
         assert_eq!(fitted(WIDE, 200).matches("unpruned").count(), 1);
+    }
+
+    #[test]
+    fn ranks_are_signs_and_escapes_are_what_they_stand_for() {
+        let table = "| a | b |\n|---|---:|\n| mico\\_s1 | **2.0** (1) |\n| x\\|y | <ins>1.5</ins> |\n| \\*z\\* | 1.0 |\n";
+        let text = fitted(table, 80);
+        for part in ["mico_s1  2.0* (1)", "x|y", "1.5+", "*z*", "1.0\n* best, + second best"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let plain = fitted("| a | b |\n|---|---:|\n| x | **1.5** |\n", 80);
+        assert!(plain.ends_with("1.5") && !plain.contains("best"), "{plain}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Words a model cannot know: those that its tokenizer has nothing for but the unknown token.
 
 use mico_engine::tokenizer::Tokenizer;
+use mico_util::text::quoted;
 
 /// The longest list of words that is written out.
 const LISTED: usize = 100;
@@ -14,7 +15,8 @@ pub(crate) fn note(tokenizer: &Tokenizer, question: &str, example: Option<&str>)
     if unknown.is_empty() {
         return None;
     }
-    let named: Vec<String> = unknown.iter().take(NAMED).map(|word| format!("'{word}'")).collect();
+    let named: Vec<String> =
+        unknown.iter().take(NAMED).map(|word| format!("'{}'", quoted(word))).collect();
     let more = unknown.len().saturating_sub(NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let mut note = format!("note: the model does not know {}{more}", named.join(", "));

@@ -4,11 +4,9 @@ use std::fmt::{self, Display};
 use std::path::{Path, PathBuf};
 
 use mico_score::Track;
+use mico_util::text::{escaped, quoted};
 
 use crate::Layout;
-
-/// The longest excerpt of file content in a message, in characters.
-const EXCERPT: usize = 80;
 
 /// An error that makes a dataset or prediction file unusable as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +41,7 @@ pub enum Error {
         accepted: String,
     },
     /// A required column is missing.
-    #[error("{}: no column '{name}', found: {found}", shown(path))]
+    #[error("{}: no column '{}', found: {found}", shown(path), quoted(name))]
     Column {
         /// The table that lacks the column.
         path: PathBuf,
@@ -123,23 +121,15 @@ pub(crate) fn shown(path: &Path) -> String {
 
 /// The start of a text from a file, on one line.
 pub(crate) fn excerpt(text: &str) -> String {
-    one_line(text, EXCERPT)
+    quoted(text)
 }
 
 fn one_line(text: &str, limit: usize) -> String {
-    let mut line = String::new();
-    for (number, character) in text.chars().enumerate() {
-        if number == limit {
-            line.push('…');
-            break;
-        }
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
+    let line = escaped(text);
+    match line.char_indices().nth(limit) {
+        Some((cut, _)) => format!("{}…", &line[..cut]),
+        None => line,
     }
-    line
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use mico_model::VisionTaps;
 use mico_util::digest::Hasher;
-use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
+use mico_vision::{Processed, RgbImage, Size};
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -156,6 +156,16 @@ impl VisualPipeline {
         }
     }
 
+    /// Pixels and layout of an image or video, if there is memory for them and for the tower on them.
+    fn process(&self, engine: &Engine, pictures: &[RgbImage]) -> Result<Processed> {
+        let packing = self.encoding.packing;
+        engine.admit_pixels(|| {
+            let sizes: Vec<Size> = pictures.iter().map(RgbImage::size).collect();
+            self.processor.layout(&sizes, packing)
+        })?;
+        self.processor.process(pictures, packing)
+    }
+
     /// Decodes, resizes and lays out what one placeholder stands for.
     pub(crate) fn prepare(
         &self,
@@ -173,22 +183,19 @@ impl VisualPipeline {
                             packing (pruned or not)";
             return Err(Error::range("image", found, accepted));
         }
-        let packing = self.encoding.packing;
         timed(&mut seconds.preprocess, || {
             let processed = match visual.images {
                 // Frames may be many: they are looked at where they are.
                 [ImageInput::Frames(frames)] if engine.takes_video() => {
-                    self.processor.process(frames, packing)
+                    self.process(engine, frames)
                 }
-                [ImageInput::Decoded(image)] => {
-                    self.processor.process(std::slice::from_ref(image), packing)
-                }
+                [ImageInput::Decoded(image)] => self.process(engine, std::slice::from_ref(image)),
                 images => {
                     let mut pictures = Vec::new();
                     for (index, image) in (visual.first..).zip(images) {
                         pictures.extend(engine.decode_input(index, image)?);
                     }
-                    self.processor.process(&pictures, packing)
+                    self.process(engine, &pictures)
                 }
             };
             let index = visual.first;

@@ -16,6 +16,7 @@ use crate::encoded::EncodedImage;
 use crate::error::{Error, Result};
 use crate::families::{FAMILIES, FamilySpec};
 use crate::generate::Generation;
+use crate::memory::MemoryCheck;
 use crate::model_traits::{model_traits, plan_context, token_layout};
 use crate::outcome::Outcome;
 use crate::pipeline::Prefill;
@@ -47,6 +48,8 @@ pub struct EngineOptions {
     /// caller's rayon pool. Products of `q6k` and `q8_0` matrices run on a pool of candle's, which has
     /// as many threads as the variable `CANDLE_NUM_THREADS` says when the first of them runs.
     pub threads: Option<usize>,
+    /// What the model and each request are compared with before they take memory.
+    pub memory: MemoryCheck,
 }
 
 impl Default for EngineOptions {
@@ -56,6 +59,7 @@ impl Default for EngineOptions {
             load: LoadOptions::default(),
             decode: DecodeOptions::default(),
             threads: None,
+            memory: MemoryCheck::default(),
         }
     }
 }
@@ -81,6 +85,8 @@ pub struct Engine {
     pub(crate) decode: DecodeOptions,
     /// What names the weights beyond this process.
     pub(crate) fingerprint: Option<String>,
+    /// What requests are compared with before they take memory.
+    pub(crate) memory: MemoryCheck,
     /// Why there is no tokenizer, if there is none.
     missing: String,
     pool: Option<ThreadPool>,
@@ -112,6 +118,7 @@ impl Engine {
         let pool = options.threads.map(pool).transpose()?;
         let config = ModelConfig::read(files, &FamilySpec::architectures(options.families))?;
         let family = FamilySpec::among(options.families, config.family)?;
+        options.memory.files(&config, files, options)?;
         let load = || Model::load_as(config, files, &options.load);
         let (model, mut report) = in_pool(pool.as_ref(), load)?;
         let tokenizer = match Tokenizer::open(files) {
@@ -127,8 +134,8 @@ impl Engine {
         report.notes.extend(note);
         let missing = format!("{} does not exist", files.path(TOKENIZER_FILE).display());
         let parts = Self::from_parts(family, model, tokenizer, preprocessing)?;
-        let decode = options.decode;
-        Ok((Self { template, decode, missing, pool, ..parts }, report))
+        let EngineOptions { decode, memory, .. } = *options;
+        Ok((Self { template, decode, memory, missing, pool, ..parts }, report))
     }
 
     /// Puts an engine together from parts, for models that come from no folder.
@@ -158,6 +165,7 @@ impl Engine {
             preprocessing,
             template: None,
             decode: DecodeOptions::default(),
+            memory: MemoryCheck::default(),
             missing: "the engine was built without one".into(),
             pool: None,
         })
@@ -172,6 +180,11 @@ impl Engine {
     /// [`ImageKey`](crate::ImageKey)s comparable between processes. Without one they hold for this engine.
     pub fn with_fingerprint(self, fingerprint: impl Into<String>) -> Self {
         Self { fingerprint: Some(fingerprint.into()), ..self }
+    }
+
+    /// The same with another limit of the memory that requests may take.
+    pub fn with_memory_check(self, memory: MemoryCheck) -> Self {
+        Self { memory, ..self }
     }
 
     /// Runs `work` on the engine's threads, if it has any of its own.

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::memory::Size;
 use mico_model::ModelFiles;
 use mico_util::ErrorKind;
 use mico_util::text::quoted;
@@ -198,6 +199,21 @@ pub enum Error {
     #[error("internal error: {0}")]
     Internal(String),
 
+    /// A model or a request would take more memory than is free.
+    #[error("{what} takes {} of memory ({uses}), {} are free: {help}", Size(*needed), Size(*free))]
+    Memory {
+        /// The model, or the request.
+        what: &'static str,
+        /// Bytes that are needed at once.
+        needed: u64,
+        /// What they are needed for, with the bytes of each use.
+        uses: String,
+        /// Bytes that are free for this process.
+        free: u64,
+        /// What would take less.
+        help: String,
+    },
+
     /// The caller stopped the work: its [`crate::Sink`] answered a step with a break.
     #[error("cancelled by the caller")]
     Cancelled,
@@ -228,6 +244,7 @@ impl Error {
             Self::Select(error) => select_kind(error),
             Self::Image { source: DecodeError::TooLarge { .. }, .. }
             | Self::TooLong { .. }
+            | Self::Memory { .. }
             | Self::LongText { .. } => ErrorKind::TooLarge,
             Self::Image { source: DecodeError::UnknownFormat { .. }, .. }
             | Self::Unfit { .. }

@@ -34,6 +34,7 @@ pub mod flops;
 mod generate;
 mod image_key;
 mod layout;
+mod memory;
 mod model_traits;
 mod outcome;
 mod pipeline;
@@ -66,6 +67,7 @@ pub use generate::{
 };
 pub use image_key::ImageKey;
 pub use layout::{Extent, PromptLayout, Slot};
+pub use memory::{MemoryCheck, RequestMemory, RequestTokens};
 pub use mico_select::pruner;
 pub use mico_util::ErrorKind;
 pub use outcome::{Answer, CutOutcome, ImageOutcome, Outcome, Stage1Outcome, Usage};

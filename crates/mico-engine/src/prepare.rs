@@ -8,10 +8,11 @@ use mico_vision::layout::VisualLayout;
 use crate::encoded::{EncodedImage, EncodingKey, PreparedImage, VisualInput, VisualPipeline};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::flops::Planned;
+use crate::flops::visual_per_block;
 use crate::generate::GenerationOptions;
 use crate::image_key::ImageKey;
 use crate::layout::{Extent, PromptLayout};
+use crate::memory::{RequestMemory, RequestTokens};
 use crate::model_traits::token_layout;
 use crate::pipeline::{EncodeOptions, Turn};
 use crate::prompt::{Message, Role};
@@ -40,6 +41,7 @@ pub struct Prepared {
     visual_per_block: Vec<usize>,
     /// Tokens in each block's cache after the prompt, at most.
     cache_lengths: Vec<Option<usize>>,
+    memory: RequestMemory,
 }
 
 /// What a conversation remembers of a turn beside its answer.
@@ -110,10 +112,9 @@ impl Prepared {
         self.cache_lengths.iter().map(capacity).collect()
     }
 
-    /// Bytes of keys, values and recurrent states that the turn holds until it ends.
-    pub fn kv_bytes(&self, engine: &Engine) -> usize {
-        let format = self.turn.options.switches.kv_cache;
-        engine.model.decoder().kv_bytes(&self.cache_capacity(), format)
+    /// What the turn will take on top of the model.
+    pub fn memory(&self) -> RequestMemory {
+        self.memory
     }
 
     /// The keys of what the vision side will make of the images, in their order.
@@ -192,9 +193,20 @@ impl Session {
         let length = self.length + turn.layout.len();
         let room = engine.longest().saturating_sub(length);
         let max_new_tokens = request.generation.max_new_tokens.min(room);
-        let visual_per_block = visual_per_block(engine, &turn, &images);
+        let layouts: Vec<&VisualLayout> = images.iter().map(|image| image.input.layout()).collect();
+        let blocks = engine.model.decoder().blocks();
+        let visual_per_block = visual_per_block(&turn.plan, &layouts, blocks);
         let text = turn.layout.len() - turn.layout.visual_tokens();
-        let blocks = self.cache_lengths().into_iter().zip(&visual_per_block);
+        let cached = self.cache_lengths();
+        let memory = engine.admit(&RequestTokens {
+            images: &layouts,
+            plan: &turn.plan,
+            text,
+            max_new: max_new_tokens,
+            cached: &cached,
+            kv_format: switches.kv_cache,
+        })?;
+        let blocks = cached.into_iter().zip(&visual_per_block);
         let cache_lengths =
             blocks.map(|(before, visual)| before.map(|before| before + text + visual)).collect();
         Ok(Prepared {
@@ -210,6 +222,7 @@ impl Session {
             seconds,
             visual_per_block,
             cache_lengths,
+            memory,
         })
     }
 
@@ -282,20 +295,6 @@ impl Session {
             }
         }
     }
-}
-
-/// Visual tokens in each block, as planned.
-fn visual_per_block(engine: &Engine, turn: &Turn, images: &[PreparedImage]) -> Vec<usize> {
-    let layouts: Vec<&VisualLayout> = images.iter().map(|image| image.input.layout()).collect();
-    let planned = Planned {
-        config: engine.model.config(),
-        images: &layouts,
-        pruner: turn.pruner(),
-        plan: &turn.plan,
-        text: 0,
-        after_image: 0,
-    };
-    planned.visual_per_block()
 }
 
 /// Refuses ids that the decoder has no embedding for. An image's placeholder may lie beyond them.

@@ -125,6 +125,7 @@ impl Session {
     ) -> Result<Outcome> {
         let mut prepared = self.prepare(engine, request, sink)?;
         let record = std::mem::take(&mut prepared.record);
+        self.caches.reserve(&prepared.cache_capacity())?;
         let mut run = TurnRun::new(prepared);
         loop {
             let mut steer = |logits: &[f32]| sink.steer(logits);

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use mico_util::ErrorKind;
+use mico_util::text::quoted;
 
 use crate::file_error::FileError;
 use crate::item::Item;
@@ -111,7 +112,7 @@ pub enum Error {
         reason: String,
     },
     /// An option of the caller is outside of the values it can have.
-    #[error("{what} {found}, accepted: {accepted}")]
+    #[error("{what} {}, accepted: {accepted}", quoted(found))]
     OutOfRange {
         /// The name of the option.
         what: &'static str,

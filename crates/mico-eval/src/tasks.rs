@@ -7,6 +7,7 @@ use mico_engine::families::Toolkit;
 use mico_engine::{Engine, Setting};
 use mico_scenes::Split;
 use mico_score::{Profile, Track};
+use mico_util::text::quoted;
 
 use crate::error::{Error, Result};
 use crate::policy::{profile_of, rules_of};
@@ -113,19 +114,18 @@ impl Tasks {
         let selection = match sweep.suite.as_deref() {
             Some(TINY) => TaskSelection::Tiny,
             Some(other) => {
-                let message = format!("the sweep's suite '{other}', accepted: {TINY}");
-                return Err(Error::invalid(message));
+                let message = format!("suite '{}', accepted: {TINY}", quoted(other));
+                return Err(sweep.wrong(message));
             }
             None => {
                 let tracks = sweep.tasks.iter().map(|name| parse_track(name));
                 let tracks: std::result::Result<_, _> = tracks.collect();
-                let wrong = |error: String| Error::invalid(format!("the sweep's {error}"));
-                TaskSelection::Tracks(tracks.map_err(wrong)?)
+                TaskSelection::Tracks(tracks.map_err(|error: String| sweep.wrong(error))?)
             }
         };
         self.selection = Some(selection);
         if self.has_tracks() && self.data.is_none() {
-            return Err(Error::invalid("the sweep's tasks need --data DIR"));
+            return Err(sweep.wrong("its tasks need --data DIR"));
         }
         Ok(())
     }

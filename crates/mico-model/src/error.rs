@@ -156,7 +156,7 @@ impl Error {
 
 /// The first of the names under which a tensor was looked for; families differ only in their prefixes.
 fn alternatives(names: &[String]) -> String {
-    const SHOWN: usize = 3;
+    const SHOWN: usize = 2;
     let shown: Vec<String> = names.iter().take(SHOWN).map(|name| quoted(name)).collect();
     let more = if names.len() > SHOWN { " | …" } else { "" };
     format!("{}{more}", shown.join(" | "))

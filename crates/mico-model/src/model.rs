@@ -11,10 +11,11 @@ use crate::config::ModelConfig;
 use crate::decoder::Decoder;
 use crate::error::Result;
 use crate::files::ModelFiles;
+use crate::footprint::{ModelMemory, Weightless};
 use crate::quant::{QuantKind, QuantNote};
 use crate::synthetic::{SyntheticOptions, SyntheticSource};
 use crate::vision::{Embedded, Encoded, Pixels, TowerRun, VisionTaps};
-use crate::weights::{Builder, Precision, ProgressFn};
+use crate::weights::{Builder, Precision, ProgressFn, TensorSource};
 
 /// How to load a model.
 #[derive(Clone)]
@@ -102,6 +103,42 @@ impl Model {
         let builder = Builder::new(&mut source, device, *precision, *quantize);
         let (model, quantization) = Self::build(builder, config)?;
         Ok((model, LoadReport { unexpected: Vec::new(), quantization, notes: Vec::new() }))
+    }
+
+    /// What [`Self::load_as`] would take in memory, by the headers of the files alone.
+    pub fn memory_to_load<'a>(
+        config: &ModelConfig,
+        files: impl Into<ModelFiles<'a>>,
+        options: &LoadOptions,
+    ) -> Result<ModelMemory> {
+        let LoadOptions { device, precision, quantize, .. } = options;
+        let tower = options.vision_tower.as_deref().or(config.vision.tower_folder());
+        let blocks = config.vision.blocks()?;
+        let source = CheckpointSource::open(files.into(), tower, blocks, None)?;
+        Self::measure(&source, config, (device, *precision, *quantize))
+    }
+
+    /// What [`Self::synthetic`] would take in memory.
+    pub fn memory_to_make(config: &ModelConfig, options: &SyntheticOptions) -> Result<ModelMemory> {
+        config.validate("configuration")?;
+        let SyntheticOptions { seed, device, precision, quantize } = options;
+        let source = SyntheticSource::new(*seed);
+        Self::measure(&source, config, (device, *precision, *quantize))
+    }
+
+    /// Builds a model without storage, and counts what it would take.
+    fn measure(
+        source: &dyn TensorSource,
+        config: &ModelConfig,
+        (device, precision, quantize): (&Device, Precision, Option<QuantKind>),
+    ) -> Result<ModelMemory> {
+        let mut source = Weightless(source);
+        let mut builder = Builder::new(&mut source, device, precision, quantize);
+        builder.footprint = Some(ModelMemory::default());
+        let architecture = config.family.architecture();
+        let _vision = (architecture.build)(&mut builder, config)?;
+        let _decoder = Decoder::build(&mut builder, &config.decoder)?;
+        Ok(builder.footprint.unwrap_or_default())
     }
 
     /// Also says what could not be quantised as asked.

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
-use candle_core::{Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use mico_util::SplitMix64;
 use rayon::prelude::*;
 
@@ -92,6 +92,10 @@ impl TensorSource for SyntheticSource {
             self.matrix(shape[0], count / shape[0].max(1))
         };
         Ok(Tensor::from_vec(values, shape, &Device::Cpu)?)
+    }
+
+    fn stored_dtype(&self, _part: Part, _name: &str) -> Option<DType> {
+        None
     }
 
     fn quantized(&mut self, shape: (usize, usize), kind: GgmlDType) -> Result<Option<QTensor>> {

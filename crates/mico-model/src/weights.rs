@@ -7,6 +7,7 @@ use candle_core::{DType, Device, Tensor};
 
 use crate::checkpoint::Part;
 use crate::error::{Result, on_cpu};
+use crate::footprint::ModelMemory;
 use crate::linear::Linear;
 use crate::matmul::PackedMatrix;
 use crate::norm::{LayerNorm, RmsNorm};
@@ -35,6 +36,9 @@ pub(crate) trait TensorSource {
 
     /// The tensor in CPU memory, in the number format it is stored in.
     fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor>;
+
+    /// The number format a tensor is stored in; `None` if it is made in memory, or there is none.
+    fn stored_dtype(&self, part: Part, name: &str) -> Option<DType>;
 
     /// A matrix that the source has in quantised form already; `None` if it has none.
     fn quantized(&mut self, _shape: (usize, usize), _kind: GgmlDType) -> Result<Option<QTensor>> {
@@ -96,6 +100,8 @@ pub struct Builder<'s> {
     pub(crate) precision: Precision,
     pub(crate) quant: Option<QuantKind>,
     pub(crate) notes: Vec<QuantNote>,
+    /// Present in a build that counts memory instead of taking it.
+    pub(crate) footprint: Option<ModelMemory>,
 }
 
 impl<'s> Builder<'s> {
@@ -105,7 +111,14 @@ impl<'s> Builder<'s> {
         precision: Precision,
         quant: Option<QuantKind>,
     ) -> Self {
-        Self { source, device: device.clone(), precision, quant, notes: Vec::new() }
+        Self {
+            source,
+            device: device.clone(),
+            precision,
+            quant,
+            notes: Vec::new(),
+            footprint: None,
+        }
     }
 
     /// Number format of activations, norms and biases.
@@ -120,32 +133,45 @@ impl<'s> Builder<'s> {
 
     /// Reads a tensor and converts it to the compute format.
     pub fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
+        if let Some(counted) = self.count_tensor(part, name, shape, self.compute()) {
+            return counted;
+        }
         let tensor = self.source.tensor(part, name, shape)?;
         Ok(tensor.to_dtype(self.compute())?.to_device(&self.device)?)
     }
 
     /// Reads a matrix in the storage format (the embedding table).
     pub(crate) fn stored(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {
+        let found = self.source.stored_dtype(part, name).unwrap_or(DType::F32);
+        if let Some(counted) = self.count_tensor(part, name, shape, self.storage(found)) {
+            return counted;
+        }
         let tensor = self.source.tensor(part, name, shape)?;
-        Ok(self.to_storage(&tensor)?.to_device(&self.device)?)
+        let dtype = self.storage(tensor.dtype());
+        Ok(tensor.to_dtype(dtype)?.to_device(&self.device)?)
     }
 
-    fn to_storage(&self, tensor: &Tensor) -> Result<Tensor> {
-        let dtype = match self.precision {
+    /// The storage format of a matrix whose file has it in the format `found`.
+    pub(crate) fn storage(&self, found: DType) -> DType {
+        match self.precision {
             _ if !on_cpu(&self.device) => self.compute(),
             Precision::F32 => DType::F32,
             Precision::F16 => DType::F16,
             Precision::Bf16 => DType::BF16,
-            Precision::Stored if tensor.dtype() == DType::F64 => DType::F32,
-            Precision::Stored => tensor.dtype(),
-        };
-        Ok(tensor.to_dtype(dtype)?)
+            Precision::Stored if found == DType::F64 => DType::F32,
+            Precision::Stored => found,
+        }
     }
 
     /// Builds a layer of the tower or projector: in the compute format, or rounded to 16-bit fixed point
     /// where the decoder is quantised.
     pub fn dense(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
-        let weight = self.tensor(part, &format!("{name}.weight"), &[shape.output, shape.input])?;
+        let full = format!("{name}.weight");
+        if let Some(counted) = self.count_dense(part, &full, shape) {
+            self.bias(part, name, shape)?;
+            return counted;
+        }
+        let weight = self.tensor(part, &full, &[shape.output, shape.input])?;
         let bias = self.bias(part, name, shape)?;
         if self.rounds() { Linear::rounded(weight, bias) } else { Linear::dense(weight, bias) }
     }
@@ -163,6 +189,9 @@ impl<'s> Builder<'s> {
     pub(crate) fn linear(&mut self, part: Part, name: &str, shape: LinearShape) -> Result<Linear> {
         let bias = self.bias(part, name, shape)?;
         let full = format!("{name}.weight");
+        if let Some(counted) = self.count_linear(part, &full, shape) {
+            return counted;
+        }
         if let Some(kind) = self.quant {
             let (dtype, note) = quantized_type(kind, part, &full, shape.input);
             self.notes.extend(note);

@@ -15,6 +15,18 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// `text` of several lines for a terminal or a table: [`escaped`], but for line feeds and tabs.
+pub fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => out.push(character),
+            character => push_escaped(&mut out, character),
+        }
+    }
+    out
+}
+
 /// `text` as a message quotes it: [`escaped`], and cut with "…" if it then has more than [`MAX_QUOTED`]
 /// characters. Quotation marks are the message's own.
 pub fn quoted(text: &str) -> String {
@@ -74,7 +86,13 @@ mod tests {
         {
             assert_eq!(escaped(text), text);
             assert_eq!(quoted(text), text);
+            assert_eq!(printable(text), text);
         }
+    }
+
+    #[test]
+    fn printable_text_keeps_its_lines_and_columns() {
+        assert_eq!(printable("a\tb\n\u{1b}[2J\r\n"), "a\tb\n\\u{1b}[2J\\r\n");
     }
 
     #[test]

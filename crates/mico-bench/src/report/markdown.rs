@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use mico_util::text::printable;
+
 use super::Report;
 use super::row::Row;
 use super::table::{allocated, gflops, mebibytes, milliseconds, share, speedup, tokens};
@@ -52,7 +54,8 @@ impl Report {
             text.push_str(&table(self.rows.iter().filter(shown)));
         }
         text.push_str(self.refusals().trim_start());
-        text
+        // Rows of a journal are a file's words.
+        printable(&text)
     }
 
     fn header(&self) -> String {

@@ -91,7 +91,8 @@ fn random(preset: &Preset, args: &BenchArgs) -> Result<Engine, Failure> {
     let spinner = ProgressBar::new_spinner().with_message("making random weights");
     spinner.enable_steady_tick(TICK);
     let model = &args.model;
-    let engine = synthetic(preset.name, args.seed, model.dtype, model.quantize);
+    let check = model.memory_check();
+    let engine = synthetic(preset.name, args.seed, (model.dtype, model.quantize), check);
     spinner.finish_and_clear();
     Ok(engine?.with_threads(model.threads.map_or(0, |threads| threads as usize))?)
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use mico_data::{Form, Layout, Predictions};
 use mico_eval::{Scoring, Summary, TrackScore, TrackSpec, join_predictions, vtc};
 use mico_score::{Profile, Track};
+use mico_util::text::{escaped, quoted};
 use serde::Serialize;
 
 use crate::choices;
@@ -114,7 +115,7 @@ pub fn run(args: &ScoreArgs) -> Result<(), Failure> {
     };
     let joined = join_predictions(&dataset, &spec, &predictions)?;
     if joined.unused == predictions.rows().len() && !predictions.rows().is_empty() {
-        let first = &predictions.rows()[0].id;
+        let first = quoted(&predictions.rows()[0].id);
         let message =
             format!("no prediction belongs to an item of {track}, the first is for '{first}'");
         return Err(Failure::failed(message));
@@ -171,6 +172,8 @@ fn text(document: &Document) -> String {
     let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
     lines.push(counts.join(", "));
     lines.extend(score.parts.iter().map(|(name, value)| format!("  {name}: {value:.2}")));
-    lines.extend(document.damaged.iter().map(|damaged| format!("damaged: {}", damaged.reason)));
+    lines.extend(
+        document.damaged.iter().map(|damaged| format!("damaged: {}", escaped(&damaged.reason))),
+    );
     lines.join("\n")
 }

@@ -4,6 +4,7 @@ use std::io::{Read, Seek};
 
 use mico_select::{Inputs, Matrix, Selection, Selector, Signal, SignalSet};
 use mico_tensors::TensorFile;
+use mico_util::text::quoted;
 
 /// The tensor that says which group each token belongs to.
 const GROUP: &str = "group";
@@ -218,5 +219,5 @@ fn check_axes(name: &str, shape: &[usize], expected: usize) -> Result<(), String
         return Ok(());
     }
     let axes = if expected == 1 { "one axis" } else { "two axes" };
-    Err(format!("tensor '{name}' has shape {shape:?}, expected {axes}"))
+    Err(format!("tensor '{}' has shape {shape:?}, expected {axes}", quoted(name)))
 }

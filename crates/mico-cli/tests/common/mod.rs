@@ -4,6 +4,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 /// The command with these arguments and an environment that says nothing to it.
+#[allow(dead_code, reason = "a test file may run it in a shell")]
 pub(crate) fn mico(args: &[&str]) -> Command {
     let mut command = Command::cargo_bin("mico").unwrap();
     for (name, _) in std::env::vars() {
@@ -16,6 +17,7 @@ pub(crate) fn mico(args: &[&str]) -> Command {
 }
 
 /// Runs a call that must succeed and reads its JSON document.
+#[allow(dead_code, reason = "not every test file has such calls")]
 pub(crate) fn json(command: &mut Command) -> Value {
     let output = command.arg("--json").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

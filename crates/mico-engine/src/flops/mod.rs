@@ -8,6 +8,7 @@
 mod decoder;
 mod pruning;
 
+pub(crate) use pruning::visual_per_block;
 pub use pruning::{Planned, PruningWork};
 
 use mico_model::{Grid, ModelConfig};

@@ -39,22 +39,32 @@ pub struct Planned<'a> {
     pub after_image: usize,
 }
 
+/// Visual tokens that enter the decoder under a plan.
+fn entering(plan: &Plan, images: &[&VisualLayout]) -> usize {
+    let all = || images.iter().map(|layout| layout.len()).sum();
+    plan.stage1.as_ref().map_or_else(all, Stage1Plan::entering)
+}
+
+/// Visual tokens in each of so many blocks under a plan.
+pub(crate) fn visual_per_block(plan: &Plan, images: &[&VisualLayout], blocks: usize) -> Vec<usize> {
+    let (mut counts, mut left) = (Vec::new(), entering(plan, images));
+    for cut in &plan.cuts {
+        counts.resize(cut.block, left);
+        left = left.min(cut.keep);
+    }
+    counts.resize(blocks, left);
+    counts
+}
+
 impl Planned<'_> {
     /// Visual tokens that enter the decoder.
     pub fn entering(&self) -> usize {
-        let all = || self.images.iter().map(|layout| layout.len()).sum();
-        self.plan.stage1.as_ref().map_or_else(all, Stage1Plan::entering)
+        entering(self.plan, self.images)
     }
 
     /// Visual tokens in each block.
     pub fn visual_per_block(&self) -> Vec<usize> {
-        let (mut blocks, mut left) = (Vec::new(), self.entering());
-        for cut in &self.plan.cuts {
-            blocks.resize(cut.block, left);
-            left = left.min(cut.keep);
-        }
-        blocks.resize(self.config.decoder.blocks, left);
-        blocks
+        visual_per_block(self.plan, self.images, self.config.decoder.blocks)
     }
 
     /// GFLOPs of the whole prefill.

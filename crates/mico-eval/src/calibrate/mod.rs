@@ -10,6 +10,8 @@ use mico_engine::Engine;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use mico_util::text::printable;
+
 use crate::condition::Condition;
 use crate::error::Result;
 use crate::run::{Progress, Run, unless_stopped};
@@ -191,6 +193,6 @@ impl Calibration {
         for (layer, reason) in &self.refused {
             let _ = writeln!(text, "\nK={layer} was left out: {reason}");
         }
-        text
+        printable(&text)
     }
 }

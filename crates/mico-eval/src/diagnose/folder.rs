@@ -6,6 +6,7 @@ use std::io::BufReader;
 use std::path::{Component, Path, PathBuf};
 
 use mico_util::input::{BoundedLines, open_regular, read_regular};
+use mico_util::text::quoted;
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
 use serde::Deserialize;
@@ -167,7 +168,7 @@ fn entry<'a>(
 ) -> std::result::Result<&'a mut Entry, String> {
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
     if name.is_empty() || !Path::new(name).components().all(inside) {
-        return Err(format!("image '{name}', accepted: a path below {IMAGES}/"));
+        return Err(format!("image '{}', accepted: a path below {IMAGES}/", quoted(name)));
     }
     Ok(entries.entry(name.to_owned()).or_default())
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use mico_util::text::printable;
+
 use super::{DamagedImage, Diagnosis, Information, Measure, Relevance, Reliability};
 
 /// Damaged pictures that are named; the JSON has all.
@@ -20,7 +22,8 @@ impl Diagnosis {
         if let Some(found) = &self.relevance {
             relevance(&mut text, found);
         }
-        text
+        // Names of pictures, classes and folders are their files' own.
+        printable(&text)
     }
 }
 

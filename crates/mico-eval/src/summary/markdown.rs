@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use mico_util::text::escaped;
+
 use super::compare::verdict;
 use super::{Comparison, Estimate, Row, Summary, TrackScore, paper_table};
 
@@ -14,11 +16,11 @@ impl Summary {
     pub fn markdown(&self, title: &str) -> String {
         let mut text = String::new();
         if !title.is_empty() {
-            let _ = writeln!(text, "## {title}\n");
+            let _ = writeln!(text, "## {}\n", escaped(title));
         }
         let part =
             if self.shard.is_whole() { String::new() } else { format!(", part {}", self.shard) };
-        let (suite, items, pictures) = (&self.suite, self.items, self.pictures);
+        let (suite, items, pictures) = (escaped(&self.suite), self.items, self.pictures);
         let _ = writeln!(
             text,
             "{items} items on {pictures} pictures{part} for each setting; values with 95 % intervals. Asked: {suite}\n"
@@ -37,7 +39,7 @@ impl Summary {
         let tracks: Vec<&str> = self.rules.iter().map(|(track, _)| track.as_str()).collect();
         text.push_str("| setting | T | tokens");
         tracks.iter().for_each(|track| {
-            let _ = write!(text, " | {track}");
+            let _ = write!(text, " | {}", cell(track));
         });
         text.push_str(" | Acc | Rel |\n|---|---:|---:");
         text.push_str(&"|---:".repeat(tracks.len() + 2));
@@ -100,7 +102,7 @@ impl Summary {
             text.push('\n');
         }
         for remark in remarks {
-            let _ = writeln!(text, "* {remark}");
+            let _ = writeln!(text, "* {}", escaped(&remark));
         }
     }
 
@@ -167,12 +169,12 @@ struct Line<'a> {
 
 fn compared(text: &mut String, pair: &Comparison, line: &Line<'_>) {
     let Estimate { value, low, high } = line.difference;
-    let (first, second, tokens) = (&pair.first, &pair.second, pair.tokens);
+    let (first, second, tokens) = (&cell(&pair.first), &cell(&pair.second), pair.tokens);
     let [one, other] = line.only;
     let _ = writeln!(
         text,
         "| {tokens} | {first} − {second} | {} | {value:+.1} ({low:+.1} to {high:+.1}) | {one} | {other} | {} | {} |",
-        line.on,
+        cell(line.on),
         p_value(line.p_value),
         verdict(line.difference, first, second),
     );
@@ -184,13 +186,18 @@ fn p_value(p: f64) -> String {
 
 fn line(text: &mut String, row: &Row) {
     let tokens = row.tokens.map_or_else(String::new, |tokens| tokens.to_string());
-    let setting = row.setting.replace('|', "\\|");
+    let setting = cell(&row.setting);
     let _ = write!(text, "| {setting} | {tokens} | {:.1}", row.layer_average);
     for track in &row.tracks {
         let _ = write!(text, " | {}", track.value.map_or_else(String::new, spread));
     }
     let acc = row.acc.map_or_else(String::new, |acc| format!("**{}**", spread(acc)));
     let _ = writeln!(text, " | {acc} | {} |", row.rel.map_or_else(String::new, spread));
+}
+
+/// A name inside a table: one line, and no end of its cell.
+fn cell(name: &str) -> String {
+    escaped(name).replace('|', "\\|")
 }
 
 fn spread(estimate: Estimate) -> String {

@@ -10,6 +10,7 @@ use mico_engine::Setting;
 use mico_engine::pruner::{MethodSpec, PruningSpec};
 use mico_select::schedule::Budget;
 use mico_util::input::read_regular;
+use mico_util::text::{escaped, quoted};
 use serde::Deserialize;
 
 use crate::condition::Condition;
@@ -22,6 +23,9 @@ use builtin::builtin;
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sweep {
+    /// The file, or the name of a built-in sweep, as errors call it.
+    #[serde(skip)]
+    pub name: String,
     /// What tables are headed with.
     pub title: String,
     /// A built-in suite to ask.
@@ -104,12 +108,13 @@ impl Sweep {
     /// Reads a sweep's text.
     pub fn parse(name: &str, text: &str) -> Result<Self> {
         let wrong = |message: String| Error::Sweep { name: name.to_owned(), message };
-        let sweep: Self = toml::from_str(text).map_err(|error| {
+        let mut sweep: Self = toml::from_str(text).map_err(|error| {
             let line = error
                 .span()
                 .map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
-            wrong(format!("line {line}: {}", error.message()))
+            wrong(format!("line {line}: {}", escaped(error.message())))
         })?;
+        name.clone_into(&mut sweep.name);
         if sweep.suite.is_some() != sweep.tasks.is_empty() {
             return Err(wrong("one of suite and tasks is needed".into()));
         }
@@ -121,16 +126,29 @@ impl Sweep {
             if entry.budgets.is_empty() && sweep.budgets.is_empty() {
                 return Err(wrong(format!("setting {}: no budgets", at + 1)));
             }
+            if entry.budgets.iter().chain(&sweep.budgets).any(|tokens| *tokens == 0) {
+                let at = at + 1;
+                return Err(wrong(format!(
+                    "setting {at}: budget is 0, accepted: at least 1 token"
+                )));
+            }
             if let Some(Layers::Word(word)) = &entry.refine_layers
                 && word != "all"
             {
                 let at = at + 1;
-                let message =
-                    format!("setting {at}: refine_layers '{word}', accepted: numbers or \"all\"");
+                let message = format!(
+                    "setting {at}: refine_layers '{}', accepted: numbers or \"all\"",
+                    quoted(word)
+                );
                 return Err(wrong(message));
             }
         }
         Ok(sweep)
+    }
+
+    /// An error that names the sweep.
+    pub(crate) fn wrong(&self, message: impl Into<String>) -> Error {
+        Error::Sweep { name: self.name.clone(), message: message.into() }
     }
 
     /// Every condition, each once; `all` are the model's blocks that can be refined after, and `base` is
@@ -143,8 +161,9 @@ impl Sweep {
         if self.blank {
             conditions.push(Condition::blank(base));
         }
-        for entry in &self.entries {
-            for condition in entry.conditions(&self.budgets, all, base)? {
+        for (at, entry) in self.entries.iter().enumerate() {
+            let named = |error: Error| self.wrong(format!("setting {}: {error}", at + 1));
+            for condition in entry.conditions(&self.budgets, all, base).map_err(named)? {
                 if !conditions.iter().any(|known: &Condition| known.key() == condition.key()) {
                     conditions.push(condition);
                 }
@@ -197,6 +216,8 @@ impl Entry {
         let condition = |words: &String| {
             let mut setting = setting.clone();
             setting.switches.set_all(words)?;
+            // Methods and their settings are looked up here, while the entry they stand in is known.
+            setting.options()?;
             let mut condition = Condition::of(setting, base);
             if let Some(label) = self.labeled(&condition, layers, words) {
                 condition.label = label;
@@ -208,7 +229,7 @@ impl Entry {
 
     /// The label with whatever differs between this entry's settings.
     fn labeled(&self, condition: &Condition, layers: usize, switches: &str) -> Option<String> {
-        let (mut label, pruning) = (self.label.clone()?, condition.pruning()?);
+        let (mut label, pruning) = (escaped(self.label.as_deref()?), condition.pruning()?);
         if self.methods.len() > 1 {
             let _ = write!(label, " {}", pruning.method);
         }
@@ -287,6 +308,21 @@ mod tests {
         for (text, named) in cases {
             let message = Sweep::parse("f.toml", text).unwrap_err().to_string();
             assert!(message.contains(named) && message.contains("f.toml"), "{message}");
+        }
+        let settings = [
+            ("method = \"nope\\u001b[31m\"", "unknown method 'nope\\u{1b}[31m'"),
+            ("method = \"mico:speed=1\"", "speed"),
+            ("method = \"mico\"\nbudgets = [0]", "budget is 0"),
+            ("method = \"mico\"\nswitches = [\"foo=1\"]", "foo"),
+        ];
+        for (setting, named) in settings {
+            let text =
+                format!("title = \"t\"\nsuite = \"tiny\"\nbudgets = [8]\n[[setting]]\n{setting}");
+            let read = Sweep::parse("f.toml", &text);
+            let error = read.and_then(|sweep| sweep.conditions(&[1], &Setting::default()));
+            let message = error.unwrap_err().to_string();
+            assert!(message.starts_with("f.toml: setting 1: "), "{message}");
+            assert!(message.contains(named), "{message}");
         }
         assert!(Sweep::open("no-such").unwrap_err().to_string().contains("components"));
     }

@@ -12,7 +12,7 @@ use super::{
 use crate::checkpoint::Part;
 use crate::config::{
     Activation, Check, DecoderConfig, DecoderKinds, Fields, INTERN_VIT_300M, ModelConfig,
-    ProjectorConfig, VisionConfig, VisionSettings, VitConfig, VitKind, bos, dtype, eos,
+    ProjectorConfig, VisionConfig, VisionSettings, VisionWork, VitConfig, VitKind, bos, dtype, eos,
     read_decoder, read_vit,
 };
 use crate::error::Result;
@@ -142,6 +142,12 @@ impl VisionSettings for InternVision {
             projector: two_layer_flops(tokens, self.joined_width(), width),
             pooling: 0.0,
         })
+    }
+
+    fn work(&self, grids: &[Grid]) -> Option<VisionWork> {
+        let views = grids.len();
+        let projected = views * self.side().pow(2);
+        Some(VisionWork::of_views(&self.tower, views, projected, self.joined_width()))
     }
 }
 

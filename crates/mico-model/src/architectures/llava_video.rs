@@ -12,7 +12,7 @@ use super::{Architecture, Family, Traits, VisionSide, check_views, single_state}
 use crate::checkpoint::Part;
 use crate::config::{
     Activation, Check, DecoderKinds, Fields, ModelConfig, ProjectorConfig, SIGLIP_SO400M_384,
-    VisionConfig, VisionSettings, VitConfig, VitKind, bos, dtype, eos, original_tower,
+    VisionConfig, VisionSettings, VisionWork, VitConfig, VitKind, bos, dtype, eos, original_tower,
     read_decoder, read_vit,
 };
 use crate::error::Result;
@@ -135,6 +135,12 @@ impl VisionSettings for VideoVision {
             projector: two_layer_flops(patches, self.tower.hidden_size, width),
             pooling: pooled * width as f64,
         })
+    }
+
+    fn work(&self, grids: &[Grid]) -> Option<VisionWork> {
+        let views = grids.len();
+        let projected = views * self.tower.patches();
+        Some(VisionWork::of_views(&self.tower, views, projected, self.tower.hidden_size))
     }
 }
 

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 use mico_tensors::ShardIndex;
 pub use mico_tensors::{INDEX_FILE, SINGLE_FILE};
 
@@ -104,6 +104,12 @@ impl Checkpoint {
     /// A tensor's shape and its size in the file in bytes; `None` if there is none of that name.
     pub fn info(&self, name: &str) -> Option<(&[usize], usize)> {
         self.shards[*self.by_name.get(name)?].info(name)
+    }
+
+    /// The number format a tensor is stored in; `None` if there is none of that name, or its format is none that
+    /// weights have.
+    pub fn dtype(&self, name: &str) -> Option<DType> {
+        self.shards[*self.by_name.get(name)?].dtype(name)
     }
 
     /// Reads one tensor, in the number format it is stored in, after checking its shape.

@@ -57,6 +57,11 @@ impl Shard {
         Some((info.shape(), info.bytes() as usize))
     }
 
+    /// A tensor's number format, if it is one that weights have.
+    pub(super) fn dtype(&self, name: &str) -> Option<DType> {
+        number_format(self.header.get(name)?.dtype())
+    }
+
     fn check_finite(&self, name: &str, bytes: &[u8], dtype: DType) -> Result<()> {
         if all_finite(bytes, dtype) {
             return Ok(());
@@ -70,12 +75,8 @@ impl Shard {
             let message = format!("no tensor `{}`", quoted(name));
             return Err(Error::Shard { path: self.path.clone(), message });
         };
-        let dtype = match info.dtype() {
-            Some(Dtype::F32) => DType::F32,
-            Some(Dtype::F16) => DType::F16,
-            Some(Dtype::BF16) => DType::BF16,
-            Some(Dtype::F64) => DType::F64,
-            _ => return Err(Error::WrongDtype { name: name.to_owned(), found: info.dtype_name() }),
+        let Some(dtype) = number_format(info.dtype()) else {
+            return Err(Error::WrongDtype { name: name.to_owned(), found: info.dtype_name() });
         };
         if let Some(memory) = self.memory {
             let bytes = self.header.slice(memory, name).map_err(bad(&self.path))?;
@@ -86,6 +87,17 @@ impl Shard {
         let bytes = self.header.bytes(&mut file, name).map_err(bad(&self.path))?;
         self.check_finite(name, &bytes, dtype)?;
         Ok(Tensor::from_raw_buffer(&bytes, dtype, info.shape(), &Device::Cpu)?)
+    }
+}
+
+/// The number format of weights that a file's format is.
+fn number_format(stored: Option<Dtype>) -> Option<DType> {
+    match stored? {
+        Dtype::F32 => Some(DType::F32),
+        Dtype::F16 => Some(DType::F16),
+        Dtype::BF16 => Some(DType::BF16),
+        Dtype::F64 => Some(DType::F64),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use candle_core::Tensor;
+use candle_core::{DType, Tensor};
 
 use super::Checkpoint;
 use super::layout::{Part, candidates, is_ignorable, tower_candidates};
@@ -72,6 +72,11 @@ impl TensorSource for CheckpointSource {
     fn contains(&self, part: Part, name: &str) -> bool {
         let (checkpoint, names) = self.place(part, name);
         names.iter().any(|name| checkpoint.contains(name))
+    }
+
+    fn stored_dtype(&self, part: Part, name: &str) -> Option<DType> {
+        let (checkpoint, names) = self.place(part, name);
+        names.iter().find_map(|name| checkpoint.dtype(name))
     }
 
     fn tensor(&mut self, part: Part, name: &str, shape: &[usize]) -> Result<Tensor> {

@@ -12,6 +12,7 @@ mod qwen_tower;
 mod rope;
 pub(crate) mod text;
 mod vision;
+mod vision_work;
 pub(crate) mod vit;
 
 pub use crate::architectures::internvl::{InternTiles, InternVision};
@@ -27,6 +28,7 @@ pub use qwen_tower::{QwenTowerKind, QwenVision};
 pub use rope::{RopeAxes, RopeConfig};
 pub(crate) use text::{DecoderKinds, LLAVA_KINDS, read_decoder};
 pub use vision::{VisionConfig, VisionSettings};
+pub use vision_work::VisionWork;
 pub(crate) use vit::read_vit;
 pub use vit::{CLIP_L_336, INTERN_VIT_300M, SIGLIP_SO400M_384, VitConfig, VitKind};
 

@@ -2,6 +2,7 @@
 
 use super::parts::{Activation, Check, MAX_BLOCKS, MAX_WIDTH};
 use super::vision::VisionSettings;
+use super::vision_work::VisionWork;
 use crate::error::Result;
 use crate::vision::Grid;
 use crate::vision::flops::VisionFlops;
@@ -193,6 +194,21 @@ impl VisionSettings for QwenVision {
             work.projector += mergers * 2.0 * tokens * wide * (wide + self.output as f64);
         }
         Ok(work)
+    }
+
+    fn work(&self, grids: &[Grid]) -> Option<VisionWork> {
+        let tokens: usize = grids.iter().map(Grid::tokens).sum();
+        let patches = tokens * self.joined();
+        Some(VisionWork {
+            pixels: patches * self.patch_values(),
+            rows: patches,
+            rows_at_once: patches,
+            width: self.hidden_size,
+            inner: self.intermediate_size,
+            projected: tokens,
+            joined: self.hidden_size * self.joined(),
+            outputs: 1 + self.deepstack().len(),
+        })
     }
 }
 

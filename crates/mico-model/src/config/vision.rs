@@ -5,6 +5,7 @@ use std::fmt::{self, Debug};
 use std::ops::Deref;
 use std::path::Path;
 
+use super::vision_work::VisionWork;
 use super::vit::VitConfig;
 use crate::error::{Error, Result};
 use crate::vision::Grid;
@@ -43,6 +44,12 @@ pub trait VisionSettings: Any + Debug + Send + Sync {
     /// Logical FLOPs of everything before a decoder of width `width`, on these groups of visual
     /// tokens.
     fn flops(&self, grids: &[Grid], width: usize) -> Result<VisionFlops>;
+
+    /// The sizes that decide what these groups of visual tokens take in memory; `None` if the family does not say,
+    /// so that requests to it are admitted without counting its tower.
+    fn work(&self, _grids: &[Grid]) -> Option<VisionWork> {
+        None
+    }
 }
 
 /// Cloning and comparison, which a trait object cannot inherit from its type.

@@ -25,6 +25,11 @@ pub(crate) struct DenseMatrix {
 }
 
 impl DenseMatrix {
+    /// Bytes that a packed matrix of that shape takes.
+    pub(super) const fn bytes_of(output: usize, input: usize) -> usize {
+        output.div_ceil(PANEL) * input * size_of::<[f32; PANEL]>()
+    }
+
     /// Packs a row-major matrix whose rows have `input` values.
     pub(super) fn pack(weights: &[f32], input: usize) -> Self {
         let output = weights.len().checked_div(input).unwrap_or(0);

@@ -43,7 +43,7 @@ const STRIP: usize = PANEL * PANELS;
 /// The most rows per chunk.
 const CHUNK_ROWS: usize = 96;
 /// Rows of activations that are packed at a time.
-const SLAB_ROWS: usize = 1536;
+pub(crate) const SLAB_ROWS: usize = 1536;
 /// Chunks are whole numbers of the kernels' register blocks.
 const BLOCK_ROWS: usize = 12;
 
@@ -103,6 +103,37 @@ impl PackedMatrix {
     /// `None`: this processor architecture has no such kernel.
     #[cfg(not(target_arch = "x86_64"))]
     pub(crate) fn quantized(_: GgmlDType, _: &[u8], _: (usize, usize)) -> Option<Self> {
+        None
+    }
+
+    /// Bytes that [`Self::dense`] takes for a matrix `[output, input]`.
+    pub(crate) fn dense_bytes(output: usize, input: usize) -> usize {
+        DenseMatrix::bytes_of(output, input)
+    }
+
+    /// Bytes that [`Self::fixed`] takes for a matrix `[output, input]`.
+    pub(crate) fn fixed_bytes(output: usize, input: usize) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(bytes) = TiledMatrix::<FixedTile>::bytes_of((output, input)) {
+            return bytes;
+        }
+        Self::dense_bytes(output, input)
+    }
+
+    /// Bytes that [`Self::quantized`] takes for a matrix `[output, input]`; `None` where it gives none.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn quantized_bytes(kind: GgmlDType, shape: (usize, usize)) -> Option<usize> {
+        match kind {
+            GgmlDType::Q4K => TiledMatrix::<Q4kTile>::bytes_of(shape),
+            GgmlDType::Q6K => TiledMatrix::<Q6kTile>::bytes_of(shape),
+            GgmlDType::Q8_0 => TiledMatrix::<Q8_0Tile>::bytes_of(shape),
+            _ => None,
+        }
+    }
+
+    /// `None`: this processor architecture has no such kernel.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn quantized_bytes(_: GgmlDType, _: (usize, usize)) -> Option<usize> {
         None
     }
 

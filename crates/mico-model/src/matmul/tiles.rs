@@ -102,6 +102,12 @@ impl<T: Tile> TiledMatrix<T> {
         Self { tiles, input, output, simd }
     }
 
+    /// Bytes that a packed matrix of that shape takes; `None` if the processor lacks the instructions.
+    pub(super) fn bytes_of((output, input): (usize, usize)) -> Option<usize> {
+        V3::try_new()?;
+        Some(output.div_ceil(PANEL) * input.div_ceil(T::Activations::LEN) * size_of::<T>())
+    }
+
     /// The numbers of outputs and inputs.
     pub(super) fn shape(&self) -> (usize, usize) {
         (self.output, self.input)

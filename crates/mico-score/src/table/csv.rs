@@ -1,5 +1,7 @@
 //! Renders a result table as CSV (RFC 4180).
 
+use mico_util::text::printable;
+
 use super::{Row, Table, shown};
 
 /// Renders the table: a header, then one line per row with its group's title first.
@@ -41,8 +43,9 @@ fn has_notes(table: &Table, place: usize) -> bool {
 /// One line; fields with a separator, a quote or a line break are quoted.
 fn line(fields: &[String]) -> String {
     let quote = |field: &String| {
+        let field = printable(field);
         let needs = field.contains(['"', ',', '\n', '\r']);
-        if needs { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.clone() }
+        if needs { format!("\"{}\"", field.replace('"', "\"\"")) } else { field }
     };
     fields.iter().map(quote).collect::<Vec<_>>().join(",") + "\r\n"
 }

@@ -1,7 +1,7 @@
 //! Renders a result table as LaTeX with `booktabs` rules.
 
 use super::marks::{Mark, by_row};
-use super::{Column, Row, Table, shown};
+use super::{Column, Row, Table, one_line, shown};
 
 /// Renders the table as a `table` environment with caption and notes.
 pub(super) fn render(table: &Table) -> String {
@@ -67,9 +67,7 @@ fn escape(text: &str) -> String {
         '<' => "\\textless{}".to_owned(),
         '>' => "\\textgreater{}".to_owned(),
         '±' => "$\\pm$".to_owned(),
-        // An empty line would end the paragraph and so break the table.
-        '\n' | '\r' => " ".to_owned(),
         c => c.to_string(),
     };
-    text.chars().map(escape).collect()
+    one_line(text).chars().map(escape).collect()
 }

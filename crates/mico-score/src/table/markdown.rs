@@ -1,7 +1,7 @@
 //! Renders a result table as Markdown.
 
 use super::marks::{Mark, by_row};
-use super::{Column, Row, Table, shown};
+use super::{Column, Row, Table, one_line, shown};
 
 /// Renders the table with its title in bold above it and its notes below.
 pub(super) fn render(table: &Table) -> String {
@@ -53,12 +53,11 @@ fn cell(row: &Row, place: usize, column: &Column, mark: Option<Mark>) -> String 
     }
 }
 
-/// Escapes Markdown markup; a line break becomes a space because it would end the row.
+/// Escapes Markdown markup.
 fn escape(text: &str) -> String {
     let escape = |c: char| match c {
         '\\' | '`' | '*' | '_' | '|' | '<' | '[' => format!("\\{c}"),
-        '\n' | '\r' => " ".to_owned(),
         c => c.to_string(),
     };
-    text.chars().map(escape).collect()
+    one_line(text).chars().map(escape).collect()
 }

@@ -7,6 +7,7 @@ mod latex;
 mod markdown;
 mod marks;
 
+use mico_util::text::escaped;
 use serde::{Deserialize, Serialize};
 
 /// A table of results that can be rendered as Markdown, LaTeX, HTML or CSV.
@@ -114,6 +115,12 @@ impl Table {
     pub fn csv(&self) -> String {
         csv::render(self)
     }
+}
+
+/// Text of a cell or paragraph without what would command a terminal; a line break becomes a space, because it
+/// would end the row or the paragraph.
+fn one_line(text: &str) -> String {
+    escaped(&text.replace(['\n', '\r'], " "))
 }
 
 /// A number rounded to its column's decimals, without the unit. Numbers are rounded nowhere else.

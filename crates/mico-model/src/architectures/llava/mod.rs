@@ -11,7 +11,9 @@ use candle_core::Tensor;
 
 use super::{Architecture, Traits, VisionSide, check_views, single_state};
 use crate::checkpoint::Part;
-use crate::config::{CONFIG_FILE, ModelConfig, ProjectorConfig, VisionSettings, VitConfig};
+use crate::config::{
+    CONFIG_FILE, ModelConfig, ProjectorConfig, VisionSettings, VisionWork, VitConfig,
+};
 use crate::error::{Error, Result};
 use crate::projector::Projector;
 use crate::vision::flops::{VisionFlops, two_layer_flops, vit_flops};
@@ -123,6 +125,12 @@ impl VisionSettings for LlavaVision {
             projector: two_layer_flops(patches, self.tower.hidden_size, width),
             pooling: 0.0,
         })
+    }
+
+    fn work(&self, grids: &[Grid]) -> Option<VisionWork> {
+        let views = grids.len();
+        let projected = views * self.tower.patches();
+        Some(VisionWork::of_views(&self.tower, views, projected, self.tower.hidden_size))
     }
 }
 

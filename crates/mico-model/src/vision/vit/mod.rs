@@ -3,6 +3,7 @@
 
 mod run;
 
+pub(crate) use run::VIEWS_AT_ONCE;
 pub use run::VitRun;
 
 use candle_core::{DType, Device, Tensor};

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 
 /// Views that go through the blocks together: enough rows to keep a product busy, and memory for
 /// the activations of so many views and no more.
-const VIEWS_AT_ONCE: usize = 4;
+pub(crate) const VIEWS_AT_ONCE: usize = 4;
 
 /// The tower on its way through a batch of views, a few of them at a time.
 #[derive(Debug)]

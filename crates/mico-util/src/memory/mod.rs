@@ -1,7 +1,11 @@
-//! Memory use of the process, memory size of the machine and the processor's name.
+//! Memory use of the process, what is free for it, memory size of the machine and the processor's name.
 //!
 //! The values are read from Linux's `/proc`, which needs neither a system-information crate nor
 //! `unsafe`. On other systems nothing is reported (`None` or `false`).
+
+mod free;
+
+pub use free::free;
 
 use std::fs;
 

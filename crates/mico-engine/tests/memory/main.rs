@@ -1,6 +1,8 @@
 //! Memory of long inputs, measured: scoring never makes a pruned run larger than the unpruned one,
-//! and no attention map of all tokens against all ever exists.
+//! and no attention map of all tokens against all ever exists. What is computed beforehand is in `computed`.
 #![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
+
+mod computed;
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
@@ -67,10 +69,13 @@ fn narrow(preset: &str) -> ModelConfig {
 }
 
 fn engine(preset: &str) -> Engine {
-    let config = narrow(preset);
+    made(narrow(preset), &SyntheticOptions::default())
+}
+
+fn made(config: ModelConfig, options: &SyntheticOptions) -> Engine {
     let family = FamilySpec::find(config.family).unwrap();
     let preprocessing = family.default_preprocessing(&config).unwrap();
-    let (model, _) = Model::synthetic(config, &SyntheticOptions::default()).unwrap();
+    let (model, _) = Model::synthetic(config, options).unwrap();
     Engine::from_parts(family, model, None, preprocessing).unwrap()
 }
 
