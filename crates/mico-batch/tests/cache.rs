@@ -1,4 +1,5 @@
 //! The encoder cache between threads.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};

@@ -9,35 +9,35 @@ use mico_batch::{
     Ticket, Turn, channel,
 };
 
-pub const MS: Duration = Duration::from_millis(1);
+pub(crate) const MS: Duration = Duration::from_millis(1);
 
 /// A core, the clock that its backend moves, and the backend's record.
-pub struct Bench {
-    pub clock: ManualClock,
-    pub backend: Arc<Scripted>,
-    pub core: Core<Scripted>,
+pub(crate) struct Bench {
+    pub(crate) clock: ManualClock,
+    pub(crate) backend: Arc<Scripted>,
+    pub(crate) core: Core<Scripted>,
 }
 
 /// What a client holds.
-pub struct Client {
-    pub ticket: Ticket,
-    pub events: Events<Scripted>,
+pub(crate) struct Client {
+    pub(crate) ticket: Ticket,
+    pub(crate) events: Events<Scripted>,
 }
 
 /// What a client has received.
 #[derive(Debug, Default)]
-pub struct Received {
-    pub events: Vec<Event<String>>,
-    pub end: Option<End<Scripted>>,
+pub(crate) struct Received {
+    pub(crate) events: Vec<Event<String>>,
+    pub(crate) end: Option<End<Scripted>>,
 }
 
 impl Bench {
     /// Slices of 10 ms, steps of 20 ms.
-    pub fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self::timed(limits, 10, 20)
     }
 
-    pub fn timed(limits: Limits, slice: u32, step: u32) -> Self {
+    pub(crate) fn timed(limits: Limits, slice: u32, step: u32) -> Self {
         let clock = ManualClock::default();
         let backend = Arc::new(Scripted::timed(clock.clone(), slice * MS, step * MS));
         let setup = Setup { clock: Arc::new(clock.clone()), ..limits.into() };
@@ -45,20 +45,24 @@ impl Bench {
         Self { clock, backend, core }
     }
 
-    pub fn submit(&self, script: Script) -> Client {
+    pub(crate) fn submit(&self, script: Script) -> Client {
         self.try_submit(script, SubmitOptions::default()).unwrap()
     }
 
-    pub fn submit_as(&self, client: &str, script: Script) -> Client {
+    pub(crate) fn submit_as(&self, client: &str, script: Script) -> Client {
         self.try_submit(script, SubmitOptions::of(client)).unwrap()
     }
 
-    pub fn try_submit(&self, script: Script, options: SubmitOptions) -> Result<Client, Refusal> {
+    pub(crate) fn try_submit(
+        &self,
+        script: Script,
+        options: SubmitOptions,
+    ) -> Result<Client, Refusal> {
         self.submit_through(1024, script, options)
     }
 
     /// With room for so many events.
-    pub fn submit_through(
+    pub(crate) fn submit_through(
         &self,
         capacity: usize,
         script: Script,
@@ -69,12 +73,12 @@ impl Bench {
     }
 
     /// Turns until nothing is left to do.
-    pub fn run(&mut self) {
+    pub(crate) fn run(&mut self) {
         while self.core.turn() == Turn::Worked {}
     }
 
     /// Turns until a call of the backend begins with `call`; returns all calls up to then.
-    pub fn run_until(&mut self, call: &str) -> Vec<String> {
+    pub(crate) fn run_until(&mut self, call: &str) -> Vec<String> {
         let mut calls = Vec::new();
         while !calls.iter().any(|made: &String| made.starts_with(call)) {
             assert_eq!(self.core.turn(), Turn::Worked, "`{call}` does not come after {calls:?}");
@@ -84,7 +88,7 @@ impl Bench {
     }
 
     /// No request is left, nor a byte.
-    pub fn assert_empty(&self) {
+    pub(crate) fn assert_empty(&self) {
         let now = self.core.snapshot();
         let taken = (now.running, now.waiting, now.parked, now.kept_bytes, now.working_bytes);
         assert_eq!(taken, (0, 0, 0, 0, 0));
@@ -92,7 +96,7 @@ impl Bench {
 }
 
 impl Client {
-    pub fn received(&self) -> Received {
+    pub(crate) fn received(&self) -> Received {
         let mut received = Received::default();
         while let Some(message) = self.events.try_recv() {
             assert!(received.end.is_none(), "something follows the end");
@@ -105,17 +109,17 @@ impl Client {
     }
 
     /// How the request ended.
-    pub fn result(&self) -> Result<String, Failure<ScriptedError>> {
+    pub(crate) fn result(&self) -> Result<String, Failure<ScriptedError>> {
         self.received().end.expect("it has ended").result
     }
 
-    pub fn failure(&self) -> Failure<ScriptedError> {
+    pub(crate) fn failure(&self) -> Failure<ScriptedError> {
         self.result().expect_err("it was not answered")
     }
 }
 
 impl Received {
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         self.events
             .iter()
             .filter_map(|event| match event {
@@ -127,7 +131,7 @@ impl Received {
 }
 
 /// The whole answer of a script.
-pub fn answer(name: &str, tokens: usize) -> String {
+pub(crate) fn answer(name: &str, tokens: usize) -> String {
     let script = Script::new(name, 1, tokens);
     (0..tokens).map(|number| script.piece(number)).collect()
 }

@@ -1,4 +1,5 @@
 //! The scheduler on a scripted backend: no weights, no sleeps, and time that passes when it is told to.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 mod admission;
 mod common;

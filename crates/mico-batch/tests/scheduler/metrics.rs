@@ -1,6 +1,7 @@
 //! The numbers for metrics.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use mico_batch::scripted::{Call, Fault, Script, Scripted};
 use mico_batch::{
@@ -70,14 +71,14 @@ fn a_snapshot_counts_what_happened() {
 fn a_backend_that_hangs_is_seen_and_an_idle_one_is_not() {
     let mut bench = Bench::new(Limits::default());
     bench.clock.advance(1000 * MS);
-    assert_eq!(bench.core.snapshot().stalled, 0 * MS);
+    assert_eq!(bench.core.snapshot().stalled, Duration::ZERO);
     let client = bench.submit(Script::new("a", 2, 3));
     bench.core.turn();
     bench.clock.advance(700 * MS);
     assert_eq!(bench.core.snapshot().stalled, 700 * MS);
     bench.run();
     bench.clock.advance(700 * MS);
-    assert_eq!(bench.core.snapshot().stalled, 0 * MS);
+    assert_eq!(bench.core.snapshot().stalled, Duration::ZERO);
     assert!(client.result().is_ok());
 }
 

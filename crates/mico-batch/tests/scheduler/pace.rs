@@ -1,5 +1,7 @@
 //! What runs between two tokens.
 
+use std::time::Duration;
+
 use mico_batch::Limits;
 use mico_batch::scripted::Script;
 
@@ -39,7 +41,7 @@ fn a_prompt_runs_through_when_nobody_waits_for_a_token() {
     bench.run();
     assert_eq!(bench.backend.calls(), ["step a", "step a", "finish a"]);
     let timings = client.received().end.unwrap().timings;
-    assert_eq!((timings.queued, timings.waited()), (0 * MS, 0 * MS));
+    assert_eq!((timings.queued, timings.waited()), (Duration::ZERO, Duration::ZERO));
     assert_eq!((timings.first_token, timings.total), (Some(70 * MS), 90 * MS));
 }
 

@@ -102,9 +102,13 @@ fn play(acts: Vec<Act>, limits: Limits, drains: bool) {
                     seen.push(Seen { client, name, tokens, text: String::new(), ends: Vec::new() });
                 }
             }
-            Act::Turn(turns) => (0..turns).for_each(|_| drop(bench.core.turn())),
+            Act::Turn(turns) => {
+                for _ in 0..turns {
+                    bench.core.turn();
+                }
+            }
             Act::Cancel(index) => {
-                at(index).into_iter().for_each(|at| seen[at].client.ticket.cancel())
+                at(index).into_iter().for_each(|at| seen[at].client.ticket.cancel());
             }
             Act::Drop(index) => {
                 orphans.extend(at(index).map(|at| seen.swap_remove(at).client.ticket));
