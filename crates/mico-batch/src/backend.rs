@@ -97,12 +97,13 @@ pub struct Progress {
     pub total: usize,
 }
 
-/// One token of one sequence.
+/// What one step brought one sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stepped<T> {
-    /// What the client is told: a piece of text, an id, probabilities.
-    pub token: T,
-    /// Why this token is the last one; `None` if more follow.
+    /// What the client is told: a piece of text, an id, probabilities. `None` if there is nothing to tell,
+    /// as for an answer that was to have no tokens.
+    pub token: Option<T>,
+    /// Why the answer ends here; `None` if more follows.
     pub finish: Option<Finish>,
 }
 

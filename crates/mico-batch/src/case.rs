@@ -100,13 +100,21 @@ impl<B: Backend> Case<B> {
         self.tell(Event::Admitted { queued }, now, shared);
     }
 
-    /// Reports a token; returns whether it was the last one.
-    pub(crate) fn token(
+    /// Reports what a step brought; returns whether the answer ends with it.
+    pub(crate) fn stepped(
         &mut self,
         stepped: Stepped<B::Token>,
         now: Duration,
         shared: &Shared<B>,
     ) -> bool {
+        self.finish = stepped.finish;
+        if let Some(token) = stepped.token {
+            self.token(token, now, shared);
+        }
+        self.finish.is_some()
+    }
+
+    fn token(&mut self, token: B::Token, now: Duration, shared: &Shared<B>) {
         shared.counters().snapshot.tokens += 1;
         let observation = if let Some(last) = self.last_token.replace(now) {
             Observation::NextToken { gap: now.saturating_sub(last) }
@@ -116,9 +124,7 @@ impl<B: Backend> Case<B> {
             Observation::FirstToken { after }
         };
         shared.record(&observation);
-        self.finish = stepped.finish;
-        self.tell(Event::Token(stepped.token), now, shared);
-        self.finish.is_some()
+        self.tell(Event::Token(token), now, shared);
     }
 
     /// Hands an event to the sink, or keeps it until there is room. News of progress is not kept.

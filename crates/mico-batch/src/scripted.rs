@@ -185,7 +185,7 @@ impl Backend for Scripted {
         let checked: Vec<_> =
             rows.iter().map(|row| row.script.disturb(Call::Step(row.tokens))).collect();
         let step = |row: &mut ScriptedSequence| {
-            let token = row.script.piece(row.tokens);
+            let token = Some(row.script.piece(row.tokens));
             row.tokens += 1;
             let finish = (row.tokens == row.script.tokens).then_some(Finish::Stop);
             Stepped { token, finish }

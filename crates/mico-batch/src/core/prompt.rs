@@ -100,10 +100,10 @@ impl<B: Backend> Core<B> {
         self.publish();
     }
 
-    /// Tells a sequence's client of a token; the sequence goes on, or ends with it.
+    /// Tells a sequence's client what a step brought; the sequence goes on, or ends with it.
     pub(super) fn accept(&mut self, mut active: Active<B>, stepped: Stepped<B::Token>) {
         let now = self.shared.now();
-        if active.case.token(stepped, now, &self.shared) {
+        if active.case.stepped(stepped, now, &self.shared) {
             self.finish(active);
         } else {
             self.answers.push_back(active);
