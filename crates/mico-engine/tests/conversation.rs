@@ -7,8 +7,8 @@ use mico_engine::prompt::{MISTRAL, VICUNA};
 use mico_engine::pruner::Pruning;
 use mico_engine::tokenizer::TextStream;
 use mico_engine::{
-    Finish, Generation, ImageInput, Message, Observe, Prompt, PromptStyle, Request, Sink, TextSink,
-    TurnRequest,
+    Finish, GenerationOptions, ImageInput, Message, Observe, Prompt, PromptStyle, Request, Sink,
+    TextSink, TurnRequest,
 };
 use mico_select::schedule::Budget;
 use support::{Case, later, messages, refined, stage2, top, u32s};
@@ -16,7 +16,7 @@ use support::{Case, later, messages, refined, stage2, top, u32s};
 fn turn(text: &str, images: Vec<ImageInput>, tokens: usize) -> TurnRequest {
     let prompt = Prompt::question(text, images.len());
     let mut turn = TurnRequest::new(images, prompt);
-    turn.generation = Generation::greedy(tokens);
+    turn.generation = GenerationOptions::greedy(tokens);
     turn.observe = Observe::TRACE;
     turn
 }
@@ -59,7 +59,7 @@ fn a_conversation_in_turns_equals_one_prompt_when_nothing_is_pruned() {
     ids.extend(case.engine.tokenizer().unwrap().encode("\nAnd this? ASSISTANT:").unwrap());
     let mut whole =
         Request::new(vec![case.image("portrait"), case.image("landscape")], Prompt::InputIds(ids));
-    whole.turn.generation = Generation::greedy(3);
+    whole.turn.generation = GenerationOptions::greedy(3);
     whole.turn.observe = Observe::TRACE;
     let whole = case.run(&whole);
     assert_eq!(whole.answer.ids, second.answer.ids);
@@ -206,7 +206,7 @@ fn streamed_pieces_join_to_the_whole_text() {
     lists.extend([vec![6, 4, 125, 5, 3], vec![4, 33, 5], (0..128).collect()]);
     lists.push((0..600_u32).map(|i| (i * i * 31 + 17) % 128).collect());
     for ids in lists {
-        let mut stream = TextStream::new(tokenizer);
+        let mut stream = TextStream::new(tokenizer.clone());
         let mut text = String::new();
         for &id in &ids {
             text.push_str(&stream.push(id).unwrap());
