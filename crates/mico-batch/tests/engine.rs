@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use mico_batch::engine::{EngineBackend, EngineJob};
 use mico_batch::{
-    Core, EncoderCache, EndReason, Event, Failure, Limits, Memory, Message, Scheduler, Shutdown,
-    SubmitOptions, channel, run_all,
+    Core, EncoderCache, EndReason, Event, Failure, Limits, ManualClock, Memory, Message, Scheduler,
+    Setup, Shutdown, SubmitOptions, channel, run_all,
 };
 use mico_engine::{
     Engine, EngineOptions, GenerationOptions, ImageInput, Outcome, Prompt, Request, Setting,
@@ -38,7 +38,7 @@ fn requests() -> Vec<Request> {
         requests.push(request.clone().generating(GenerationOptions::greedy(5)));
         for setting in SETTINGS {
             let options = setting.parse::<Setting>().unwrap().options().unwrap();
-            let mut generation = GenerationOptions::greedy(3 + requests.len());
+            let mut generation = GenerationOptions::greedy(40 + requests.len());
             generation.ignore_eos = true;
             requests.push(request.clone().with(options).generating(generation));
         }
@@ -71,7 +71,10 @@ fn answers_made_together_are_those_made_alone() {
         let backend = backend(&engine, cache_bytes);
         let limits = Limits { sequences: 6, rows: 4, memory_bytes: 65, ..Limits::default() };
         let jobs = requests.iter().map(|request| job(&engine, request));
-        let mut results = run_all(Arc::clone(&backend), limits, jobs);
+        // A clock that stands still lets one slice of a prompt run per step, however fast the machine is.
+        let clock = Arc::new(ManualClock::default());
+        let setup = Setup { clock, ..limits.into() };
+        let mut results = run_all(Arc::clone(&backend), setup, jobs);
         let mut hits = 0;
         for expected in &expected {
             let found = results.next().unwrap().unwrap();
