@@ -167,8 +167,11 @@ impl Engine {
         // Caches are reserved as a whole. The last token of an answer is not fed back.
         let earlier = |block: usize| tokens.cached.get(block).copied().flatten().unwrap_or(0);
         let added = tokens.text + tokens.max_new.saturating_sub(1);
-        let capacity: Vec<usize> =
-            visual.iter().enumerate().map(|(block, visual)| earlier(block) + visual + added).collect();
+        let capacity: Vec<usize> = visual
+            .iter()
+            .enumerate()
+            .map(|(block, visual)| earlier(block) + visual + added)
+            .collect();
         let all = decoder.kv_bytes(&capacity, tokens.kv_format);
         // What a block held before is copied to where there is more room.
         let copied = (0..visual.len()).map(earlier).max().unwrap_or(0)
