@@ -4,7 +4,7 @@
 //! builds a decoder of that shape with a few blocks and the whole output head, fills caches with `keys`
 //! tokens and takes all measurements in turns, `runs` times. One JSON line for each: the median and best
 //! time of a step, its processor time (Linux), the tokens per second, their ratio to those of one
-//! sequence in the same format, and the same ratio for the whole depth of the preset, where the head is
+//! sequence in the same format (by processor time, too, which other programs disturb less), and the same ratio for the whole depth of the preset, where the head is
 //! a smaller share.
 
 use std::time::Instant;
@@ -62,6 +62,59 @@ fn step(decoder: &Decoder, caches: &mut [Caches], at: u32) -> mico_model::Result
     decoder.step_many(&mut rows).map(|_| ())
 }
 
+/// A decoder of a preset's shape with a few blocks, and the number of blocks it would have.
+fn build(name: &str, format: &str) -> Result<(Model, usize), Box<dyn std::error::Error>> {
+    let mut config = Preset::find("tiny")?.config();
+    config.decoder = Preset::find(name)?.config().decoder;
+    let blocks = config.decoder.blocks;
+    config.decoder.blocks = BLOCKS;
+    if let Some(linear) = &mut config.decoder.linear_attention {
+        linear.mixers.truncate(BLOCKS);
+    }
+    let quantize = if format == "f32" { None } else { Some(QuantKind::parse(format)?) };
+    let precision = if quantize.is_some() { Precision::F16 } else { Precision::F32 };
+    let options = SyntheticOptions { precision, quantize, ..SyntheticOptions::default() };
+    Ok((Model::synthetic(config, &options)?.0, blocks))
+}
+
+/// Takes all measurements in turns. The first round, in which the copied caches move to their
+/// reservation, is not counted.
+fn measure(
+    decoder: &Decoder,
+    (runs, keys): (usize, u32),
+    counts: &[usize],
+) -> mico_model::Result<Vec<Measurement>> {
+    let ids: Vec<u32> = (0..keys).collect();
+    let (hidden, positions) = (decoder.embed(&ids)?, decoder.positions(&ids)?);
+    let mut measured = Vec::new();
+    for format in KvFormat::ALL {
+        let mut filled = decoder.new_caches_in(format);
+        filled.reserve(&[keys as usize + runs + 1; BLOCKS])?;
+        decoder.run(0..BLOCKS, &hidden, &positions, &mut filled, &[])?;
+        for &rows in counts {
+            let caches = (0..rows).map(|_| filled.try_clone()).collect::<Result<_, _>>()?;
+            let (times, heads) = (Vec::new(), Vec::new());
+            measured.push(Measurement { rows, format, caches, times, heads, processor: 0.0 });
+        }
+    }
+    for run in 0..=runs as u32 {
+        for measured in &mut measured {
+            let (start, used) = (Instant::now(), processor());
+            step(decoder, &mut measured.caches, keys + run)?;
+            let (time, used) = (start.elapsed().as_secs_f64(), processor() - used);
+            let last = hidden.narrow(0, 0, measured.rows.min(keys as usize))?;
+            let start = Instant::now();
+            decoder.logits(&last)?;
+            if run > 0 {
+                measured.times.push(time);
+                measured.heads.push(start.elapsed().as_secs_f64());
+                measured.processor += used;
+            }
+        }
+    }
+    Ok(measured)
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let arg = |i: usize, default: &str| args.get(i).cloned().unwrap_or_else(|| default.to_owned());
@@ -73,50 +126,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         _ => vec![1, 2, 4, 8],
     };
-    let mut config = Preset::find("tiny")?.config();
-    config.decoder = Preset::find(&name)?.config().decoder;
-    let blocks = config.decoder.blocks;
-    config.decoder.blocks = BLOCKS;
-    if let Some(linear) = &mut config.decoder.linear_attention {
-        linear.mixers.truncate(BLOCKS);
-    }
-    let quantize = if number == "f32" { None } else { Some(QuantKind::parse(&number)?) };
-    let precision = if quantize.is_some() { Precision::F16 } else { Precision::F32 };
-    let options = SyntheticOptions { precision, quantize, ..SyntheticOptions::default() };
-    let (model, _) = Model::synthetic(config, &options)?;
-    let decoder = model.decoder();
-
-    let ids: Vec<u32> = (0..keys).collect();
-    let (hidden, positions) = (decoder.embed(&ids)?, decoder.positions(&ids)?);
-    let mut measured = Vec::new();
-    for format in KvFormat::ALL {
-        let mut filled = decoder.new_caches_in(format);
-        filled.reserve(&[keys as usize + runs + 1; BLOCKS])?;
-        decoder.run(0..BLOCKS, &hidden, &positions, &mut filled, &[])?;
-        for &rows in &counts {
-            let caches = (0..rows).map(|_| filled.try_clone()).collect::<Result<_, _>>()?;
-            let (times, heads) = (Vec::new(), Vec::new());
-            measured.push(Measurement { rows, format, caches, times, heads, processor: 0.0 });
-        }
-    }
-    for run in 0..=runs as u32 {
-        for measured in &mut measured {
-            let (start, used) = (Instant::now(), processor());
-            step(decoder, &mut measured.caches, keys + run)?;
-            measured.times.push(start.elapsed().as_secs_f64());
-            measured.processor += processor() - used;
-            let last = hidden.narrow(0, 0, measured.rows.min(keys as usize))?;
-            let start = Instant::now();
-            decoder.logits(&last)?;
-            measured.heads.push(start.elapsed().as_secs_f64());
-            if run == 0 {
-                // The first step moves the copied caches to their reservation.
-                measured.times.clear();
-                measured.heads.clear();
-                measured.processor = 0.0;
-            }
-        }
-    }
+    let (model, blocks) = build(&name, &number)?;
+    let measured = measure(model.decoder(), (runs.max(1), keys), &counts)?;
     for m in &measured {
         let one = measured.iter().find(|other| other.rows == 1 && other.format == m.format);
         let ratio = |time: &dyn Fn(&Measurement) -> f64| {
@@ -124,13 +135,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         };
         println!(
             "{{\"model\":\"{name}\",\"format\":\"{number}\",\"keys\":{keys},\"kv\":\"{}\",\"rows\":{},\
-             \"seconds\":{:.4},\"best\":{:.4},\"processor\":{:.3},\"head\":{:.4},\
+             \"seconds\":{:.4},\"best\":{:.4},\"processor\":{:.3},\"processor_ratio\":{:.2},\"head\":{:.4},\
              \"tokens_per_second\":{:.2},\"ratio\":{:.2},\"whole_seconds\":{:.4},\"whole_ratio\":{:.2}}}",
             m.format.name(),
             m.rows,
             m.median(),
             m.times.iter().copied().fold(f64::INFINITY, f64::min),
-            m.processor / runs as f64,
+            m.processor / runs.max(1) as f64,
+            ratio(&|m| m.processor),
             median(&m.heads),
             m.rows as f64 / m.median(),
             ratio(&Measurement::median),

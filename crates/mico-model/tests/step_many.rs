@@ -43,9 +43,10 @@ impl Sequence {
         let places = decoder.positions(&(0..tokens).collect::<Vec<_>>()).unwrap();
         let first = decoder.run(0..cut, &hidden, &places, &mut caches, &[]).unwrap().hidden;
         let renumbered = index.is_multiple_of(3);
-        let places = match renumbered {
-            true => decoder.positions(&(0..kept.len() as u32).collect::<Vec<_>>()).unwrap(),
-            false => places.select(&kept).unwrap(),
+        let places = if renumbered {
+            decoder.positions(&(0..kept.len() as u32).collect::<Vec<_>>()).unwrap()
+        } else {
+            places.select(&kept).unwrap()
         };
         decoder.run(cut..blocks, &select(&first, &kept), &places, &mut caches, &[]).unwrap();
         let mut positions = vec![tokens; cut];
