@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use mico_util::ErrorKind;
+use mico_util::text::{brief, quoted};
 
 use crate::file_error::FileError;
 use crate::item::Item;
@@ -22,7 +23,11 @@ pub enum Error {
     #[error("a record could not be written")]
     Halted,
     /// Two records have the same key and different answers, so that one of them cannot be right.
-    #[error("{track} {item}: two records of the same model, prompt and setting differ")]
+    #[error(
+        "{} {}: two records of the same model, prompt and setting differ",
+        quoted(track),
+        quoted(item)
+    )]
     Conflict {
         /// The name of the track that the item belongs to.
         track: String,
@@ -64,7 +69,7 @@ pub enum Error {
         source: mico_score::PromptError,
     },
     /// A sweep file cannot be read, or describes no sweep.
-    #[error("{name}: {message}")]
+    #[error("{name}: {}", brief(message))]
     Sweep {
         /// The file's path, or the name of a built-in sweep.
         name: String,
@@ -111,7 +116,7 @@ pub enum Error {
         reason: String,
     },
     /// An option of the caller is outside of the values it can have.
-    #[error("{what} {found}, accepted: {accepted}")]
+    #[error("{what} {}, accepted: {accepted}", quoted(found))]
     OutOfRange {
         /// The name of the option.
         what: &'static str,

@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+use crate::ALLOCATOR;
 use crate::mutate::Mutator;
 use crate::seeds;
 use crate::seen::Seen;
 use crate::targets::Target;
-use crate::ALLOCATOR;
 
 /// The most memory that reading an input may take on top of what was there: a reader that believes a number
 /// in a file takes far more, one that checks it far less.

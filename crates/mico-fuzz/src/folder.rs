@@ -78,7 +78,7 @@ fn inside(path: &[u8]) -> Option<PathBuf> {
             && !part.starts_with('.')
             && part.chars().all(|c| c.is_ascii_alphanumeric() || "_.()+ -".contains(c))
     };
-    (parts.len() <= MAX_DEPTH && parts.iter().all(|part| plain(&part)))
+    (parts.len() <= MAX_DEPTH && parts.iter().all(|part| plain(part)))
         .then(|| parts.iter().collect())
 }
 
@@ -163,7 +163,8 @@ mod tests {
     #[test]
     fn no_path_leads_outside() {
         assert_eq!(inside(b"a/b.json"), Some(PathBuf::from("a/b.json")));
-        for path in [&b"../a"[..], b"/a", b"a/../b", b"", b"a//b", b"\xff", b"a\0", b"1/2/3/4/5/6/7"]
+        for path in
+            [&b"../a"[..], b"/a", b"a/../b", b"", b"a//b", b"\xff", b"a\0", b"1/2/3/4/5/6/7"]
         {
             assert_eq!(inside(path), None, "{path:?}");
         }

@@ -2,24 +2,28 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 use clap::builder::PossibleValuesParser;
 use mico_fuzz::campaign::{Campaign, Finding};
+use mico_fuzz::seen::shape;
 use mico_fuzz::{TARGETS, Target};
 
 /// Input that takes longer is noted and saved.
 const SLOW: Duration = Duration::from_secs(1);
 /// An input that takes longer ends the program: its reader may never come back.
 const HANGS: Duration = Duration::from_secs(60);
+/// Inputs that are saved of each kind of finding.
+const SAVED: u64 = 3;
 /// The time between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(30);
 
@@ -60,6 +64,8 @@ struct Shared<'a> {
     found: AtomicU64,
     /// When each thread began its input, in milliseconds since the beginning; 0 between inputs.
     current: Vec<AtomicU64>,
+    /// How often each kind of finding was met.
+    kinds: Mutex<BTreeMap<String, u64>>,
     output: Mutex<()>,
 }
 
@@ -89,6 +95,7 @@ fn campaign(args: &Args) -> io::Result<u64> {
         tried: AtomicU64::new(0),
         found: AtomicU64::new(0),
         current: (0..args.jobs.max(1)).map(|_| AtomicU64::new(0)).collect(),
+        kinds: Mutex::default(),
         output: Mutex::new(()),
     };
     std::thread::scope(|scope| {
@@ -109,6 +116,9 @@ fn campaign(args: &Args) -> io::Result<u64> {
         }
         threads.into_iter().try_for_each(|thread| thread.join().unwrap_or(Ok(())))
     })?;
+    for (kind, met) in &*shared.kinds.lock().unwrap_or_else(PoisonError::into_inner) {
+        shared.print(&format!("{met} times: {kind}"));
+    }
     shared.print(&format!("done: {}", shared.rate()));
     Ok(shared.found.into_inner())
 }
@@ -186,6 +196,13 @@ impl Shared<'_> {
     /// Saves an input and says why.
     fn report(&self, kind: &str, finding: &Finding) -> io::Result<()> {
         let number = if kind == "slow" { 0 } else { self.found.fetch_add(1, Ordering::Relaxed) };
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let met = kinds.entry(shape(&finding.what)).or_default();
+        *met += 1;
+        if *met > SAVED {
+            return Ok(());
+        }
+        drop(kinds);
         let name = format!("{}-{kind}-{number}-{:08x}", self.target.name, crc(&finding.input));
         let place = self.args.save.join(name);
         std::fs::write(&place, &finding.input)?;

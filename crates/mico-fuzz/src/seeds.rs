@@ -13,7 +13,8 @@ pub fn read(target: &str) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut seeds = Vec::new();
     for entry in std::fs::read_dir(folder(target))? {
         let entry = entry?;
-        seeds.push((entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path())?));
+        seeds
+            .push((entry.file_name().to_string_lossy().into_owned(), std::fs::read(entry.path())?));
     }
     seeds.sort();
     Ok(seeds)

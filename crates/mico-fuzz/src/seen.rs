@@ -4,7 +4,7 @@
 //! makes it say something new has reached a new place, and is worth being changed further.
 
 use std::collections::BTreeSet;
-use std::fmt::{Display, Write as _};
+use std::fmt::Display;
 
 /// The most characters of an error: a line that names file, culprit and what is accepted.
 pub const MESSAGE_CHARS: usize = 700;
@@ -81,38 +81,44 @@ impl Seen {
     }
 }
 
-/// A message without what it quotes: numbers, and texts between quotation marks.
-fn shape(message: &str) -> String {
+/// The words of a message, without what it quotes: values, numbers, paths, lists. Of texts between backticks those
+/// that look like the name of a field stay.
+pub fn shape(message: &str) -> String {
     let mut shape = String::new();
-    let mut quote = None;
-    for c in message.chars() {
-        match (quote, c) {
-            (Some(open), _) => {
-                if c == open {
-                    quote = None;
-                }
-            }
-            (None, '`' | '"') => {
-                quote = Some(c);
-                shape.push(c);
-            }
-            (None, _) if c.is_ascii_digit() => {
-                if !shape.ends_with('#') {
-                    shape.push('#');
-                }
-            }
-            (None, _) if c.is_ascii() => shape.push(c),
-            (None, _) => {
-                if !shape.ends_with('?') {
-                    let _ = write!(shape, "?");
-                }
-            }
+    let mut rest = message;
+    while let Some(first) = rest.chars().next() {
+        let (part, after) = match first {
+            '`' | '"' | '\'' => quotation(rest, first),
+            '[' | '{' => list(rest),
+            _ => rest.split_at(rest.find(' ').map_or(rest.len(), |end| end + 1)),
+        };
+        let word = part.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+        let is_name = word.len() < 30 && word.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
+        let is_word = word.len() > 1 && word.bytes().all(|b| b.is_ascii_alphabetic() || b == b'-');
+        match first {
+            '`' if is_name => shape.extend(["`", word, " "]),
+            '`' | '"' | '\'' | '[' | '{' => shape.extend([part.get(..1).unwrap_or_default(), " "]),
+            _ if is_word => shape.extend([word, " "]),
+            _ => {}
         }
         if shape.len() >= SHAPE_CHARS {
             break;
         }
+        rest = after;
     }
     shape
+}
+
+/// A list or object, which may have been cut, and what follows.
+fn list(text: &str) -> (&str, &str) {
+    let closing = text.char_indices().rfind(|(_, c)| matches!(c, ']' | '}' | '…'));
+    text.split_at(closing.map_or(text.len(), |(at, c)| at + c.len_utf8()))
+}
+
+/// A text between two marks, and what follows.
+fn quotation(text: &str, mark: char) -> (&str, &str) {
+    let end = text.get(1..).and_then(|inner| inner.find(mark)).map_or(text.len(), |end| end + 2);
+    text.split_at(end)
 }
 
 #[cfg(test)]
@@ -122,13 +128,17 @@ mod tests {
     #[test]
     fn what_is_quoted_makes_no_new_shape() {
         let mut seen = Seen::default();
-        seen.refused(&"tensor `a` has 12 bytes");
+        seen.refused(&"tensor `A.1` has 12 bytes");
         assert!(seen.take_fresh());
-        seen.refused(&"tensor `b` has 3 bytes");
+        seen.refused(&"tensor `B.2` has 3 bytes");
         assert!(!seen.take_fresh());
-        seen.refused(&"tensor `b` is missing");
+        seen.refused(&"tensor `B.2` is missing");
         assert!(seen.take_fresh());
         assert_eq!(seen.len(), 2);
+        assert_eq!(
+            shape("`size` is [1, \"é…, accepted: a 'side' of 3"),
+            "`size is [ accepted ' of "
+        );
     }
 
     #[test]

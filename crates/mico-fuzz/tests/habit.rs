@@ -44,8 +44,19 @@ macro_rules! habits {
 }
 
 habits!(
-    image, video, safetensors, config, preprocessor, tokenizer, template, tables, journal, select, setting,
-    score, diagnose
+    image,
+    video,
+    safetensors,
+    config,
+    preprocessor,
+    tokenizer,
+    template,
+    tables,
+    journal,
+    select,
+    setting,
+    score,
+    diagnose
 );
 
 #[test]

@@ -1,5 +1,7 @@
 //! The errors of selections and pruning plans. Messages name the tensor, setting or method at fault.
 
+use mico_util::text::quoted;
+
 use crate::signal::Signal;
 
 /// The result type of this crate, with [`Error`] as its default error.
@@ -64,7 +66,7 @@ pub enum Error {
         place: String,
     },
     /// A budget, count or other number outside its range.
-    #[error("{what} is {found}, accepted: {accepted}")]
+    #[error("{what} is {}, accepted: {accepted}", quoted(found))]
     OutOfRange {
         /// The name of the value, as the caller knows it.
         what: &'static str,
@@ -74,7 +76,7 @@ pub enum Error {
         accepted: String,
     },
     /// There is no method of that name.
-    #[error("unknown method '{name}', known: {known}")]
+    #[error("unknown method '{}', known: {known}", quoted(name))]
     UnknownMethod {
         /// The method name that was given.
         name: String,
@@ -82,7 +84,7 @@ pub enum Error {
         known: String,
     },
     /// The method has no setting of that name.
-    #[error("method '{method}' has no setting '{key}', known: {known}")]
+    #[error("method '{}' has no setting '{}', known: {known}", quoted(method), quoted(key))]
     UnknownSetting {
         /// The name of the method.
         method: String,
@@ -92,7 +94,7 @@ pub enum Error {
         known: String,
     },
     /// A setting's value cannot be parsed or is out of range.
-    #[error("setting '{key}' is '{value}', accepted: {accepted}")]
+    #[error("setting '{}' is '{}', accepted: {accepted}", quoted(key), quoted(value))]
     BadSetting {
         /// The key of the setting, as the method's documentation lists it.
         key: String,

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use mico_util::text::escaped_lines;
 use serde::Serialize;
 
 use crate::error::{Error, Result};
@@ -78,8 +79,8 @@ impl EvaluationResult {
         let [json, markdown, latex, csv] = SUMMARY.map(|name| folder.join(name));
         write_json(&json, &self.document())?;
         write_bytes(&markdown, self.markdown().as_bytes())?;
-        write_bytes(&latex, table.latex().as_bytes())?;
-        write_bytes(&csv, table.csv().as_bytes())
+        write_bytes(&latex, escaped_lines(&table.latex()).as_bytes())?;
+        write_bytes(&csv, escaped_lines(&table.csv()).as_bytes())
     }
 
     /// Writes records, pictures and manifest of a run whose parts were put together to a folder that holds

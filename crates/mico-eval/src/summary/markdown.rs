@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use mico_util::text::escaped_lines;
+
 use super::compare::verdict;
 use super::{Comparison, Estimate, Row, Summary, TrackScore, paper_table};
 
@@ -30,7 +32,7 @@ impl Summary {
             text.push_str(&paper_table(self, title).markdown());
         }
         self.verdicts(&mut text);
-        text
+        escaped_lines(&text)
     }
 
     fn values(&self, text: &mut String) {

@@ -23,8 +23,30 @@ const EDGES: [u64; 16] = [
 ];
 /// Words that mean something in many formats.
 const COMMON: [&str; 24] = [
-    "-1", "1e999", "NaN", "null", "true", "\u{1b}[31m", "\0", "\r\n", "\n\n", "\t", "\"", "\\", "'", "{",
-    "}", "[", "]", ",", ":", "=", "../", "\u{202e}", "\u{1F642}", "0.0000000001",
+    "-1",
+    "1e999",
+    "NaN",
+    "null",
+    "true",
+    "\u{1b}[31m",
+    "\0",
+    "\r\n",
+    "\n\n",
+    "\t",
+    "\"",
+    "\\",
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "=",
+    "../",
+    "\u{202e}",
+    "\u{1F642}",
+    "0.0000000001",
 ];
 /// The longest piece that is moved, repeated or left out at once.
 const PIECE: usize = 64;
@@ -44,55 +66,27 @@ impl Bytes<'_> {
         }
         let at = self.random.below(data.len());
         match self.random.below(16) {
-            0 => {
+            0 | 1 => {
+                let value = self.random.below(256) as u8;
+                let flip = self.random.below(2) == 0;
                 if let Some(byte) = data.get_mut(at) {
-                    *byte ^= 1 << self.random.below(8);
-                }
-            }
-            1 => {
-                if let Some(byte) = data.get_mut(at) {
-                    *byte = self.random.below(256) as u8;
+                    *byte = if flip { *byte ^ (1 << (value % 8)) } else { value };
                 }
             }
             2 | 3 => self.number(data, at),
             4 => drop(data.drain(at..self.end(at, data.len()))),
             5 => {
-                let piece: Vec<u8> = (0..1 + self.random.below(16))
-                    .map(|_| self.random.below(256) as u8)
-                    .collect();
+                let length = 1 + self.random.below(16);
+                let piece: Vec<u8> = (0..length).map(|_| self.random.below(256) as u8).collect();
                 data.splice(at..at, piece);
             }
-            6 => {
-                // The same again, and again: lists grow, nesting deepens.
-                let piece = data[at..self.end(at, data.len())].to_vec();
-                let times = 1 + [0, 0, 1, 3, 30, 300][self.random.below(6)];
-                data.splice(at..at, piece.repeat(times));
-            }
-            7 => {
-                let piece = data[at..self.end(at, data.len())].to_vec();
-                let to = self.random.below(data.len());
-                let until = (to + piece.len()).min(data.len());
-                data.splice(to..until, piece);
-            }
-            8 | 9 => {
+            6 | 7 => self.copy(data, at),
+            8..=10 => {
                 let token = self.token();
-                data.splice(at..at, token.bytes());
+                let until = if self.random.below(3) == 0 { at + token.len() } else { at };
+                data.splice(at..until.min(data.len()), token.bytes());
             }
-            10 => {
-                let token = self.token();
-                let until = (at + token.len()).min(data.len());
-                data.splice(at..until, token.bytes());
-            }
-            11 => {
-                let from = self.random.below(other.len());
-                data.truncate(at);
-                data.extend_from_slice(&other[from.min(other.len())..]);
-            }
-            12 => {
-                let from = self.random.below(other.len());
-                let piece = other.get(from..self.end(from, other.len())).unwrap_or_default();
-                data.splice(at..at, piece.iter().copied());
-            }
+            11 | 12 => self.splice(data, at, other),
             13 => data.truncate(at),
             14 => self.digits(data, at),
             _ => {
@@ -101,6 +95,31 @@ impl Bytes<'_> {
                     data.swap(at, with);
                 }
             }
+        }
+    }
+
+    /// A piece again where it is, so that lists grow and nesting deepens, or over something else.
+    fn copy(&mut self, data: &mut Vec<u8>, at: usize) {
+        let piece = data[at..self.end(at, data.len())].to_vec();
+        if self.random.below(2) == 0 {
+            let times = 1 + [0, 0, 1, 3, 30, 300][self.random.below(6)];
+            data.splice(at..at, piece.repeat(times));
+        } else {
+            let to = self.random.below(data.len());
+            let until = (to + piece.len()).min(data.len());
+            data.splice(to..until, piece);
+        }
+    }
+
+    /// A piece of another input, or all of it from some place on.
+    fn splice(&mut self, data: &mut Vec<u8>, at: usize, other: &[u8]) {
+        let from = self.random.below(other.len());
+        if self.random.below(2) == 0 {
+            data.truncate(at);
+            data.extend_from_slice(other.get(from..).unwrap_or_default());
+        } else {
+            let piece = other.get(from..self.end(from, other.len())).unwrap_or_default();
+            data.splice(at..at, piece.iter().copied());
         }
     }
 

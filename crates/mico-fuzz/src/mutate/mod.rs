@@ -58,7 +58,8 @@ impl Mutator {
             0 => drop(files.remove(at)),
             1 => {
                 let from = self.random.below(files.len());
-                files[at].1 = files[from].1.clone();
+                let copy = files[from].1.clone();
+                files[at].1 = copy;
             }
             2 if !foreign.is_empty() => {
                 let taken = &foreign[self.random.below(foreign.len())];

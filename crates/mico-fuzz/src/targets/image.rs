@@ -16,9 +16,31 @@ pub(super) const TARGET: Target = Target {
     about: "PNG, JPEG, WebP, GIF and BMP, and the processors on what they show",
     run,
     tokens: &[
-        "IHDR", "PLTE", "tRNS", "IDAT", "IEND", "eXIf", "gAMA", "iCCP", "RIFF", "WEBP", "VP8 ", "VP8L",
-        "VP8X", "ALPH", "ANIM", "ANMF", "EXIF", "Exif\0\0", "II*\0", "MM\0*", "GIF87a", "GIF89a",
-        "\u{21}\u{f9}\u{4}", "BM", "JFIF",
+        "IHDR",
+        "PLTE",
+        "tRNS",
+        "IDAT",
+        "IEND",
+        "eXIf",
+        "gAMA",
+        "iCCP",
+        "RIFF",
+        "WEBP",
+        "VP8 ",
+        "VP8L",
+        "VP8X",
+        "ALPH",
+        "ANIM",
+        "ANMF",
+        "EXIF",
+        "Exif\0\0",
+        "II*\0",
+        "MM\0*",
+        "GIF87a",
+        "GIF89a",
+        "\u{21}\u{f9}\u{4}",
+        "BM",
+        "JFIF",
     ],
     short_run: 1500,
 };
@@ -33,7 +55,7 @@ const PATCH: u32 = 7;
 
 fn run(data: &[u8], seen: &mut Seen) {
     let animated = is_animated(data);
-    let alpha = if data.len() % 2 == 0 { AlphaMode::Drop } else { AlphaMode::default() };
+    let alpha = if data.len().is_multiple_of(2) { AlphaMode::Drop } else { AlphaMode::default() };
     let options = DecodeOptions { limits: LIMITS, alpha };
     let image = match decode(data, &options) {
         Err(error) => return seen.refused(&error),

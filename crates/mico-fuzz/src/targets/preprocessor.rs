@@ -16,12 +16,38 @@ pub(super) const TARGET: Target = Target {
     about: "preprocessor_config.json of every family",
     run,
     tokens: &[
-        "size", "shortest_edge", "longest_edge", "height", "width", "crop_size", "do_resize", "do_center_crop",
-        "do_rescale", "rescale_factor", "do_normalize", "image_mean", "image_std", "do_pad", "resample",
-        "min_pixels", "max_pixels", "patch_size", "merge_size", "temporal_patch_size", "image_grid_pinpoints",
-        "min_patches", "max_patches", "crop_to_patches", "image_processor_type", "CLIPImageProcessor",
-        "LlavaNextImageProcessor", "Qwen2VLImageProcessor", "GotOcr2ImageProcessor", "SiglipImageProcessor",
-        "do_convert_rgb", "image_processor",
+        "size",
+        "shortest_edge",
+        "longest_edge",
+        "height",
+        "width",
+        "crop_size",
+        "do_resize",
+        "do_center_crop",
+        "do_rescale",
+        "rescale_factor",
+        "do_normalize",
+        "image_mean",
+        "image_std",
+        "do_pad",
+        "resample",
+        "min_pixels",
+        "max_pixels",
+        "patch_size",
+        "merge_size",
+        "temporal_patch_size",
+        "image_grid_pinpoints",
+        "min_patches",
+        "max_patches",
+        "crop_to_patches",
+        "image_processor_type",
+        "CLIPImageProcessor",
+        "LlavaNextImageProcessor",
+        "Qwen2VLImageProcessor",
+        "GotOcr2ImageProcessor",
+        "SiglipImageProcessor",
+        "do_convert_rgb",
+        "image_processor",
     ],
     short_run: 3000,
 };
@@ -81,16 +107,16 @@ fn internvl(config: &PreprocessorConfig) -> Result<InternVl, ParamError> {
 fn qwen(config: &PreprocessorConfig, picture: &RgbImage, seen: &mut Seen) {
     let stated = config.area;
     let usual = PixelLimits::QWEN2_5_PROCESSOR;
-    let limits = PixelLimits {
-        min: stated.min.unwrap_or(usual.min),
-        max: stated.max.unwrap_or(usual.max),
-    };
+    let limits =
+        PixelLimits { min: stated.min.unwrap_or(usual.min), max: stated.max.unwrap_or(usual.max) };
     let shape = PatchShape {
         patch: config.patch.unwrap_or(PATCH),
         merge: config.merge.unwrap_or(2),
         frames: config.frames.unwrap_or(2),
     };
-    let Some(qwen) = seen.result("qwen", QwenVl::from_config(config, shape, limits)) else { return };
+    let Some(qwen) = seen.result("qwen", QwenVl::from_config(config, shape, limits)) else {
+        return;
+    };
     for size in SIZES {
         if let Some(layout) = seen.result("qwen layout", qwen.layout(size)) {
             assert_eq!(layout.image(), size);

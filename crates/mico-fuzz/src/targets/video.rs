@@ -11,10 +11,48 @@ pub(super) const TARGET: Target = Target {
     about: "MP4 containers up to the H.264 track, GIF and WebP animations",
     run,
     tokens: &[
-        "ftyp", "moov", "mvhd", "trak", "tkhd", "edts", "elst", "mdia", "mdhd", "hdlr", "vide", "minf", "stbl",
-        "stsd", "avc1", "avcC", "hvc1", "stts", "stss", "ctts", "stsc", "stsz", "stz2", "stco", "co64", "mdat",
-        "moof", "mvex", "free", "wide", "isom", "qt  ", "RIFF", "WEBP", "VP8 ", "VP8L", "VP8X", "ANIM", "ANMF",
-        "ALPH", "GIF89a", "NETSCAPE2.0",
+        "ftyp",
+        "moov",
+        "mvhd",
+        "trak",
+        "tkhd",
+        "edts",
+        "elst",
+        "mdia",
+        "mdhd",
+        "hdlr",
+        "vide",
+        "minf",
+        "stbl",
+        "stsd",
+        "avc1",
+        "avcC",
+        "hvc1",
+        "stts",
+        "stss",
+        "ctts",
+        "stsc",
+        "stsz",
+        "stz2",
+        "stco",
+        "co64",
+        "mdat",
+        "moof",
+        "mvex",
+        "free",
+        "wide",
+        "isom",
+        "qt  ",
+        "RIFF",
+        "WEBP",
+        "VP8 ",
+        "VP8L",
+        "VP8X",
+        "ANIM",
+        "ANMF",
+        "ALPH",
+        "GIF89a",
+        "NETSCAPE2.0",
     ],
     short_run: 2500,
 };
@@ -32,12 +70,14 @@ const LIMITS: Limits = Limits {
 };
 
 fn run(data: &[u8], seen: &mut Seen) {
-    let mut options = VideoOptions::default();
-    options.fps = [1.0, 30.0, 0.01, 1e9][data.len() % 4];
-    options.max_frames = MAX_FRAMES;
-    // The track is found, checked and planned either way; only its pictures would be decoded.
-    options.h264 = false;
-    options.limits = LIMITS;
+    let options = VideoOptions {
+        fps: [1.0, 30.0, 0.01, 1e9][data.len() % 4],
+        max_frames: MAX_FRAMES,
+        // Its pictures would be decoded by a library in C++.
+        h264: false,
+        limits: LIMITS,
+        ..VideoOptions::default()
+    };
     let opened = with_folder(data, "clip", |folder| Video::open(folder.join("clip"), &options));
     let Some(video) = seen.result("video", opened) else { return };
     let count = video.frames.len();
