@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use mico_eval::FileError;
 use mico_util::ErrorKind;
+use mico_util::text::brief;
 
 /// The result of measuring.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -38,7 +39,7 @@ pub enum Error {
         differences: String,
     },
     /// A file of qualities is not a summary as `mico eval` writes it.
-    #[error("{}: {message}", path.display())]
+    #[error("{}: {}", path.display(), brief(message))]
     Quality {
         /// The file that was to be read.
         path: PathBuf,

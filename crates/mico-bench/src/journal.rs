@@ -94,7 +94,8 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(error) => return Err(io(error).into()),
         };
-        journal.session = journal.records.iter().map(|run| run.session + 1).max().unwrap_or(0);
+        journal.session =
+            journal.records.iter().map(|run| run.session.saturating_add(1)).max().unwrap_or(0);
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(&io)?;
         file.set_len(whole).map_err(&io)?;
         journal.file = Some((path, file));

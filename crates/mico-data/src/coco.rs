@@ -10,6 +10,7 @@ use mico_score::{Fields, Track};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::ids::Ids;
 use crate::json;
 use crate::samples::{Source, Step};
 use crate::{Damaged, Error, Sample, Visual};
@@ -97,6 +98,7 @@ impl Folder {
             boxes: annotations.map(|a| (a.id, a.bbox)).collect(),
             images: instances.images.into_iter().map(|image| (image.id, image)).collect(),
             expressions,
+            ids: Ids::default(),
             at: (0, 0),
             row: 0,
             outside: 0,
@@ -111,6 +113,7 @@ pub(crate) struct CocoSource {
     boxes: BTreeMap<i64, [f64; 4]>,
     images: BTreeMap<u64, Image>,
     expressions: Vec<Expression>,
+    ids: Ids,
     /// Indices of the next expression and of its next sentence.
     at: (usize, usize),
     row: u64,
@@ -122,7 +125,8 @@ fn name(expression: &Expression, sentence: usize) -> String {
 }
 
 impl CocoSource {
-    fn sample(&self, expression: &Expression, sentence: usize) -> Result<Sample, String> {
+    fn sample(&self, id: &str, number: usize, sentence: usize) -> Result<Sample, String> {
+        let expression = &self.expressions[number];
         let image = self.images.get(&expression.image_id);
         let image =
             image.ok_or_else(|| format!("no image {} in {INSTANCES}", expression.image_id))?;
@@ -150,7 +154,7 @@ impl CocoSource {
         let path = places.find(|place| place.is_file()).unwrap_or_else(|| {
             self.folders.first().map(|folder| folder.join(&image.file_name)).unwrap_or_default()
         });
-        let (id, cluster) = (name(expression, sentence), expression.image_id.to_string());
+        let (id, cluster) = (id.to_owned(), expression.image_id.to_string());
         Ok(Sample { id, cluster, fields, visuals: vec![Visual::File(path)] })
     }
 }
@@ -170,11 +174,11 @@ impl Source for CocoSource {
                 self.outside += 1;
                 continue;
             }
-            let id = name(expression, sentence);
+            let id = self.ids.unique(&name(expression, sentence));
             if !wanted(&id) {
                 return Some(Ok(Step::Skipped));
             }
-            return Some(match self.sample(expression, sentence) {
+            return Some(match self.sample(&id, number, sentence) {
                 Ok(sample) => Ok(Step::Sample(Box::new(sample))),
                 Err(reason) => {
                     let (file, row) = (self.file.clone(), self.row);

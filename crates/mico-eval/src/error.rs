@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use mico_util::ErrorKind;
-use mico_util::text::quoted;
+use mico_util::text::{brief, quoted};
 
 use crate::file_error::FileError;
 use crate::item::Item;
@@ -23,7 +23,11 @@ pub enum Error {
     #[error("a record could not be written")]
     Halted,
     /// Two records have the same key and different answers, so that one of them cannot be right.
-    #[error("{track} {item}: two records of the same model, prompt and setting differ")]
+    #[error(
+        "{} {}: two records of the same model, prompt and setting differ",
+        quoted(track),
+        quoted(item)
+    )]
     Conflict {
         /// The name of the track that the item belongs to.
         track: String,
@@ -65,7 +69,7 @@ pub enum Error {
         source: mico_score::PromptError,
     },
     /// A sweep file cannot be read, or describes no sweep.
-    #[error("{name}: {message}")]
+    #[error("{name}: {}", brief(message))]
     Sweep {
         /// The file's path, or the name of a built-in sweep.
         name: String,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use mico_util::ErrorKind;
+use mico_util::text::brief;
 
 /// Why a journal, or another file of a measurement, cannot be read, written or continued.
 #[derive(Debug, thiserror::Error)]
@@ -17,7 +18,7 @@ pub enum FileError {
         source: std::io::Error,
     },
     /// A line does not hold what the file's format asks for.
-    #[error("{} line {line}: {message}", path.display())]
+    #[error("{} line {line}: {}", path.display(), brief(message))]
     Line {
         /// The file that the line stands in.
         path: PathBuf,

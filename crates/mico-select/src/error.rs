@@ -84,7 +84,7 @@ pub enum Error {
         known: String,
     },
     /// The method has no setting of that name.
-    #[error("method '{method}' has no setting '{}', known: {known}", quoted(key))]
+    #[error("method '{}' has no setting '{}', known: {known}", quoted(method), quoted(key))]
     UnknownSetting {
         /// The name of the method.
         method: String,

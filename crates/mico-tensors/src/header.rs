@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
 
-use mico_util::text::{escaped, quoted};
+use mico_util::text::{brief, quoted};
 use safetensors::Dtype;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
@@ -118,9 +118,8 @@ impl Header {
         // The buffer grows with the bytes actually read, not by the stated length.
         let mut header = Vec::new();
         reader.by_ref().take(header_bytes).read_to_end(&mut header)?;
-        let Entries(tensors) = serde_json::from_slice(&header).map_err(|error| {
-            Error::Header(format!("bad safetensors header: {}", escaped(&error.to_string())))
-        })?;
+        let Entries(tensors) = serde_json::from_slice(&header)
+            .map_err(|error| Error::Header(format!("bad safetensors header: {}", brief(error))))?;
         let data_bytes = left - header_bytes;
         for (name, tensor) in &tensors {
             tensor.check(name, data_bytes)?;

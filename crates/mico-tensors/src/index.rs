@@ -4,13 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Component, Path};
 
-use mico_util::text::quoted;
+use mico_util::text::{escaped, quoted};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 
 /// The largest accepted index in bytes; it holds one line per tensor.
 const MAX_INDEX_BYTES: u64 = 64 << 20;
+
+/// The longest accepted name of a file in bytes, as on most file systems.
+const MAX_NAME_BYTES: usize = 255;
 
 /// From tensor to file: the `weight_map` of a `model.safetensors.index.json`. Every file must be a
 /// plain name, so that an index cannot refer outside its folder.
@@ -65,6 +68,8 @@ fn is_plain_name(file: &str) -> bool {
     let mut parts = Path::new(file).components();
     matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None))
         && !file.contains(['/', '\\'])
+        && file.len() <= MAX_NAME_BYTES
+        && escaped(file) == file
 }
 
 #[cfg(test)]
@@ -92,7 +97,16 @@ mod tests {
         assert!(refused("[").contains("not JSON"));
         assert!(refused("{}").contains("`weight_map` is missing"));
         assert!(refused(r#"{"weight_map":{}}"#).contains("empty"));
-        for name in ["3", r#""../a""#, r#""/a""#, r#""a/b""#, r#""a\\b""#, r#""..""#, r#""""#] {
+        for name in [
+            "3",
+            r#""../a""#,
+            r#""/a""#,
+            r#""a/b""#,
+            r#""a\\b""#,
+            r#""..""#,
+            r#""""#,
+            r#""a\u001b[31m""#,
+        ] {
             let error = refused(&format!(r#"{{"weight_map":{{"t":{name}}}}}"#));
             assert!(
                 error.contains("`weight_map.t`") && error.contains("only plain names"),

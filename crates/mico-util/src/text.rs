@@ -49,6 +49,31 @@ pub fn quoted(text: &str) -> String {
     out
 }
 
+/// Most characters of another library's message inside one of ours.
+pub const MAX_MESSAGE: usize = 240;
+/// What is kept of the end of a long one: the place, which parsers name last.
+const MESSAGE_END: usize = 60;
+
+/// The message of another library, such as a parser: [`escaped`], and if it has more than [`MAX_MESSAGE`]
+/// characters, because it quotes a value whole, its middle left out.
+///
+/// ```
+/// use mico_util::text::{MAX_MESSAGE, brief};
+/// let long = format!("unknown field `{}` at line 1 column 7", "x".repeat(5000));
+/// let shown = brief(&long);
+/// assert!(shown.starts_with("unknown field `xxx") && shown.ends_with("` at line 1 column 7"));
+/// assert_eq!(shown.chars().count(), MAX_MESSAGE);
+/// ```
+pub fn brief(message: impl std::fmt::Display) -> String {
+    let message = escaped(&message.to_string());
+    let length = message.chars().count();
+    if length <= MAX_MESSAGE {
+        return message;
+    }
+    let start = message.chars().take(MAX_MESSAGE - MESSAGE_END - 1);
+    start.chain(['…']).chain(message.chars().skip(length - MESSAGE_END)).collect()
+}
+
 fn push_escaped(out: &mut String, character: char) {
     match character {
         '\n' | '\r' | '\t' => out.extend(character.escape_default()),

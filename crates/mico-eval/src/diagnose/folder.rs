@@ -6,7 +6,7 @@ use std::io::BufReader;
 use std::path::{Component, Path, PathBuf};
 
 use mico_util::input::{BoundedLines, open_regular, read_regular};
-use mico_util::text::quoted;
+use mico_util::text::{escaped, quoted};
 use mico_vision::RgbImage;
 use mico_vision::decode::{DecodeOptions, decode};
 use serde::Deserialize;
@@ -29,6 +29,8 @@ const QUERIES: &str = "queries.jsonl";
 const ENDINGS: [&str; 6] = ["png", "jpg", "jpeg", "webp", "gif", "bmp"];
 /// How deep folders of pictures may lie in each other.
 const DEPTH: usize = 16;
+/// The longest path of a picture below its folder, in bytes.
+const NAME_BYTES: usize = 255;
 /// The longest line of a file.
 const LINE: u64 = 1 << 20;
 /// How an expression becomes a question: the wording of public `RefCOCO` files for LLaVA.
@@ -167,7 +169,8 @@ fn entry<'a>(
     name: &str,
 ) -> std::result::Result<&'a mut Entry, String> {
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
-    if name.is_empty() || !Path::new(name).components().all(inside) {
+    let plain = (1..=NAME_BYTES).contains(&name.len()) && escaped(name) == name;
+    if !plain || !Path::new(name).components().all(inside) {
         return Err(format!("image '{}', accepted: a path below {IMAGES}/", quoted(name)));
     }
     Ok(entries.entry(name.to_owned()).or_default())

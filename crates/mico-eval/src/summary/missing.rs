@@ -1,5 +1,7 @@
 //! Records that a run should have and does not.
 
+use mico_util::text::quoted;
+
 use super::Column;
 use crate::condition::Condition;
 use crate::manifest::{Manifest, SourceEntry};
@@ -10,10 +12,11 @@ pub(super) fn missing_of(manifest: &Manifest, columns: &[Column]) -> Option<Stri
     let expected: Vec<Option<usize>> = manifest.asked.iter().flat_map(expected_items).collect();
     let short = manifest.settings.iter().enumerate().filter_map(|(at, setting)| {
         let of_track = columns.iter().zip(&expected);
-        let (found, asked) = of_track.clone().fold((0, 0), |(found, asked), (column, expected)| {
-            let items = expected.unwrap_or(0).max(column.items.len());
-            (found + column.answered(at), asked + items)
-        });
+        let (found, asked) =
+            of_track.clone().fold((0, 0_usize), |(found, asked), (column, expected)| {
+                let items = expected.unwrap_or(0).max(column.items.len());
+                (found + column.answered(at), asked.saturating_add(items))
+            });
         let first = of_track
             .clone()
             .find_map(|(column, expected)| first_missing(column, at, expected.unwrap_or(0)))?;
@@ -39,9 +42,9 @@ fn expected_items(asked: &SourceEntry) -> impl Iterator<Item = Option<usize>> {
 
 /// The first item of a track without a record of a setting. One that no setting has a record of has no name.
 fn first_missing(column: &Column, setting: usize, expected: usize) -> Option<String> {
-    let track = &column.spec.name;
+    let track = quoted(&column.spec.name);
     let named = column.answers[setting].iter().position(Option::is_none);
-    let named = named.map(|at| format!("{track}/item {}", column.items[at].id));
+    let named = named.map(|at| format!("{track}/item {}", quoted(&column.items[at].id)));
     named.or_else(|| {
         let unknown = expected.checked_sub(column.items.len()).filter(|count| *count > 0)?;
         Some(format!("one of {unknown} {track} items that no setting has a record of"))
@@ -51,7 +54,7 @@ fn first_missing(column: &Column, setting: usize, expected: usize) -> Option<Str
 /// A setting as tables call it.
 fn title(setting: &Condition) -> String {
     match setting.tokens() {
-        Some(tokens) => format!("{} T={tokens}", setting.label),
-        None => setting.label.clone(),
+        Some(tokens) => format!("{} T={tokens}", quoted(&setting.label)),
+        None => quoted(&setting.label),
     }
 }

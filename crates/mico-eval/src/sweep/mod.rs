@@ -2,6 +2,7 @@
 
 mod builtin;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -18,6 +19,9 @@ use crate::error::{Error, Result};
 
 pub use builtin::BUILTIN_SWEEPS;
 use builtin::builtin;
+
+/// The most settings of a sweep: each is asked every item, and lists multiply.
+const MAX_CONDITIONS: usize = 10_000;
 
 /// A sweep as its file describes it.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -161,19 +165,36 @@ impl Sweep {
         if self.blank {
             conditions.push(Condition::blank(base));
         }
+        let counts = self.entries.iter().map(|entry| entry.count(&self.budgets, all));
+        let count = counts.fold(0_usize, usize::saturating_add);
+        if count > MAX_CONDITIONS {
+            let accepted = format!("at most {MAX_CONDITIONS} settings of all entries together");
+            return Err(Error::OutOfRange { what: "sweep of", found: count.to_string(), accepted });
+        }
+        let mut known: BTreeSet<String> = conditions.iter().map(Condition::key).collect();
         for (at, entry) in self.entries.iter().enumerate() {
             let named = |error: Error| self.wrong(format!("setting {}: {error}", at + 1));
-            for condition in entry.conditions(&self.budgets, all, base).map_err(named)? {
-                if !conditions.iter().any(|known: &Condition| known.key() == condition.key()) {
-                    conditions.push(condition);
-                }
-            }
+            let listed = entry.conditions(&self.budgets, all, base).map_err(named)?;
+            conditions.extend(listed.into_iter().filter(|one| known.insert(one.key())));
         }
         Ok(conditions)
     }
 }
 
 impl Entry {
+    /// The number of settings in the product of everything listed.
+    fn count(&self, budgets: &[usize], all: &[usize]) -> usize {
+        let budgets = if self.budgets.is_empty() { budgets } else { &self.budgets };
+        let layers = match &self.refine_layers {
+            None => 1,
+            Some(Layers::Explicit(layers)) => layers.len(),
+            Some(Layers::Word(_)) => all.len(),
+        };
+        let methods = self.methods.len() + usize::from(self.method.is_some());
+        let lists = [methods, layers, self.pools.len().max(1), self.switches.len().max(1)];
+        lists.into_iter().fold(budgets.len(), usize::saturating_mul)
+    }
+
     /// The product of everything listed.
     fn conditions(
         &self,
@@ -290,6 +311,20 @@ mod tests {
         assert_eq!(settings.len(), 1 + 2 * 3 * 2 + 2 * 2 + 1);
         assert_eq!(settings[1].label, "MiCo K=1 n=2");
         assert_eq!(settings.last().unwrap().tokens(), Some(16));
+    }
+
+    #[test]
+    fn a_page_of_lists_is_not_multiplied_into_millions() {
+        let list: Vec<usize> = (1..300).collect();
+        let text = format!(
+            "title = \"t\"\nsuite = \"tiny\"\nbudgets = {list:?}\n[[setting]]\nmethod = \"mico\"\npools = {list:?}"
+        );
+        let error = Sweep::parse("t", &text).unwrap().conditions(&[], &Setting::default());
+        let message = error.unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "sweep of 89401, accepted: at most 10000 settings of all entries together"
+        );
     }
 
     #[test]

@@ -128,7 +128,7 @@ impl DecoderConfig {
             return Err(check.error("rope_parameters.partial_rotary_factor", message));
         }
         if let Some(sections) = self.rope.axes.sections()
-            && sections.iter().sum::<usize>() != rotary / 2
+            && sections.iter().try_fold(0_usize, |sum, &n| sum.checked_add(n)) != Some(rotary / 2)
         {
             let half = rotary / 2;
             let message = format!("is {sections:?}, the sum must be {half}, half of head_dim");

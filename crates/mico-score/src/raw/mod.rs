@@ -18,6 +18,7 @@ mod video;
 mod yesno;
 mod yesno_sets;
 
+use mico_util::text::quoted;
 use serde_json::{Value, json};
 
 pub(crate) use input::fault;
@@ -48,7 +49,7 @@ impl Entry {
 #[non_exhaustive]
 pub enum RawError {
     /// No rule has that name and kind.
-    #[error("scorer '{scorer}' of kind '{kind}' is unknown")]
+    #[error("scorer '{}' of kind '{}' is unknown", quoted(scorer), quoted(kind))]
     Unknown {
         /// The scorer's name as given.
         scorer: String,
@@ -56,7 +57,7 @@ pub enum RawError {
         kind: String,
     },
     /// A field of the input is missing or has the wrong type.
-    #[error("field '{field}': {found}, accepted: {accepted}")]
+    #[error("field '{}': {}, accepted: {accepted}", quoted(field), quoted(found))]
     Field {
         /// The name of the field.
         field: String,

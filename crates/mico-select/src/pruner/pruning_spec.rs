@@ -150,7 +150,11 @@ impl Words {
                 once(self.budget.replace(Budget::Tokens(number(word, value)?)).is_none())
             }
             Some((KEEP, value)) => {
-                once(self.budget.replace(Budget::Share(number(word, value)?)).is_none())
+                let share = number(word, value)?;
+                if !f64::is_finite(share) {
+                    return Err(wrong(word, "a number behind the ="));
+                }
+                once(self.budget.replace(Budget::Share(share)).is_none())
             }
             Some((LAYER, value)) => once(self.refine_layer.replace(number(word, value)?).is_none()),
             Some((POOL, value)) => once(self.pool.replace(number(word, value)?).is_none()),

@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Pruner;
+use super::{Pruner, PruningSpec};
 use crate::error::{Error, Result};
 use crate::methods::pruner_by_name;
 use crate::settings::Settings;
+
+/// Words that mean something else where a method could stand.
+const RESERVED: [&str; 1] = ["unpruned"];
 
 /// A method with settings, as one word: `name`, or `name:key=value:key=value`.
 ///
@@ -19,7 +22,7 @@ use crate::settings::Settings;
 /// let spec: MethodSpec = "vispruner:ratio=0.75".parse()?;
 /// assert_eq!(spec.build()?.name(), "vispruner");
 /// assert_eq!(spec.to_string(), "vispruner:ratio=0.75");
-/// for wrong in ["mico:", "mico:a", "mico:a=", "mico:=b", "mico:a=1:a=2", "mico:a=b c"] {
+/// for wrong in ["mico:", "mico:a", "mico:a=", "mico:=b", "mico:a=1:a=2", "mico:a=b c", "unpruned", "authors", "T=7"] {
 ///     assert!(wrong.parse::<MethodSpec>().is_err(), "{wrong}");
 /// }
 /// # Ok::<(), mico_select::Error>(())
@@ -41,11 +44,13 @@ impl MethodSpec {
     ) -> Result<Self> {
         let spec = Self { name: name.into(), settings: settings.into_iter().collect() };
         let unfit = |part: &str, marks: &[char]| {
-            part.is_empty() || part.contains(|c: char| c.is_whitespace() || marks.contains(&c))
+            let stray = |c: char| c.is_whitespace() || c.is_control() || marks.contains(&c);
+            part.is_empty() || part.contains(stray)
         };
         let unfit_pair =
             |(key, value): (&String, &String)| unfit(key, &[':', '=']) || unfit(value, &[':']);
-        if unfit(&spec.name, &[':']) || spec.settings.iter().any(unfit_pair) {
+        let taken = RESERVED.contains(&spec.name.as_str()) || PruningSpec::is_word(&spec.name);
+        if taken || unfit(&spec.name, &[':', '=']) || spec.settings.iter().any(unfit_pair) {
             return Err(not_a_word(&spec.to_string()));
         }
         Ok(spec)

@@ -15,6 +15,7 @@
 mod flatten;
 mod formats;
 mod jpeg;
+mod webp;
 
 use std::error::Error as _;
 use std::io::Cursor;
@@ -206,7 +207,9 @@ fn read(
     let (width, height) = decoder.dimensions();
     limits.check_size(Size::new(width, height)).map_err(ReadError::Limit)?;
     // Invalid EXIF data is no reason to refuse the picture.
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let whole = format != ImageFormat::WebP || webp::has_whole_chunks(bytes);
+    let orientation = whole.then(|| decoder.orientation().ok()).flatten();
+    let orientation = orientation.unwrap_or(Orientation::NoTransforms);
     let picture = DynamicImage::from_decoder(decoder).map_err(ReadError::Decoder)?;
     Ok((picture, orientation))
 }
