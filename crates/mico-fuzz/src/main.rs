@@ -21,7 +21,7 @@ use mico_fuzz::{TARGETS, Target};
 /// Input that takes longer is noted and saved.
 const SLOW: Duration = Duration::from_secs(1);
 /// An input that takes longer ends the program: its reader may never come back.
-const HANGS: Duration = Duration::from_secs(60);
+const HANGS: Duration = Duration::from_mins(1);
 /// Inputs that are saved of each kind of finding.
 const SAVED: u64 = 3;
 /// The time between two lines of progress.
