@@ -288,7 +288,7 @@ fn block_values(config: &DecoderConfig, rows: usize) -> usize {
     let queries = config.heads * config.head_dim * if config.output_gate { 2 } else { 1 };
     let keys = config.kv_heads * config.head_dim;
     let linear = config.linear_attention.as_ref().map_or(0, |linear: &LinearAttentionConfig| {
-        3 * linear.channels() + 4 * linear.values_width()
+        2 * linear.channels() + 3 * linear.values_width()
     });
     let mixer = (3 * queries + 6 * keys).max(linear);
     let row = 4 * width + mixer.max(2 * inner + width);
