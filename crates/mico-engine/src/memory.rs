@@ -281,16 +281,16 @@ impl Engine {
 /// Values that a decoder holds while it runs one block on so many rows, besides caches.
 ///
 /// The stream before and after the block and the embeddings it came from; then in attention the norm, queries
-/// three times (projected, rotated, mixed) and keys and values three times; in the MLP the norm, the mixed rows
-/// and its inner values twice. Beside that what a product repacks of its rows.
+/// three times (projected, rotated, mixed) with their gate, and keys and values twice; in the MLP the norm, the
+/// mixed rows and its inner values twice. Beside that what a product repacks of its rows.
 fn block_values(config: &DecoderConfig, rows: usize) -> usize {
     let (width, inner) = (config.hidden_size, config.intermediate_size);
-    let queries = config.heads * config.head_dim * if config.output_gate { 2 } else { 1 };
+    let queries = config.heads * config.head_dim;
     let keys = config.kv_heads * config.head_dim;
     let linear = config.linear_attention.as_ref().map_or(0, |linear: &LinearAttentionConfig| {
         2 * linear.channels() + 3 * linear.values_width()
     });
-    let mixer = (3 * queries + 6 * keys).max(linear);
+    let mixer = ((3 + usize::from(config.output_gate)) * queries + 4 * keys).max(linear);
     let row = 4 * width + mixer.max(2 * inner + width);
     rows * row + rows.min(REPACKED_ROWS) * inner.max(queries).max(width)
 }

@@ -78,8 +78,7 @@ fn inside(path: &[u8]) -> Option<PathBuf> {
             && !part.starts_with('.')
             && part.chars().all(|c| c.is_ascii_alphanumeric() || "_.()+ -".contains(c))
     };
-    (parts.len() <= MAX_DEPTH && parts.iter().all(plain))
-        .then(|| parts.iter().collect())
+    (parts.len() <= MAX_DEPTH && parts.iter().all(plain)).then(|| parts.iter().collect())
 }
 
 /// A folder that is emptied and filled again for every input.

@@ -148,9 +148,12 @@ impl Shared<'_> {
         // If the process is killed, this file holds the input that did it.
         let current = self.args.save.join(format!("{}-current-{job}", self.target.name));
         let file = File::create(&current)?;
+        // A seed may hang, too.
+        self.current[job].store(self.milliseconds(), Ordering::Relaxed);
         if let Err(finding) = campaign.attempt_seeds() {
             self.report("seed", &finding)?;
         }
+        self.current[job].store(0, Ordering::Relaxed);
         let limit = Duration::from_secs(self.args.seconds);
         while self.begun.elapsed() < limit
             && self.tried.fetch_add(1, Ordering::Relaxed) < self.args.inputs
