@@ -129,6 +129,8 @@ pub struct Snapshot {
     pub kept_bytes: u64,
     /// Bytes that the prompt in work takes beside those, as admission counted them.
     pub working_bytes: u64,
+    /// The most that the two came to together since the scheduler began.
+    pub peak_bytes: u64,
     /// Requests accepted.
     pub accepted: u64,
     /// Requests refused at submission.

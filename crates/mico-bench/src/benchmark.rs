@@ -6,9 +6,10 @@ use mico_engine::{GenerationOptions, Outcome, Prompt, Request, SessionOptions};
 use mico_eval::Condition;
 
 use crate::comparison::full_label;
+use crate::concurrency::{Concurrency, Level, LevelTurn};
 use crate::configuration::Configuration;
 use crate::error::{Error, Result};
-use crate::journal::{Journal, Record};
+use crate::journal::{Journal, LevelRecord, Record};
 use crate::memory::{AllocationMeter, AllocationSpan};
 use crate::report::Report;
 use crate::sample::{Facts, Sample, Stopwatch};
@@ -44,6 +45,8 @@ pub struct Benchmark {
     pub rounds: usize,
     /// Tokens over which decoding is measured.
     pub new_tokens: usize,
+    /// How many clients are served at once in further turns of each round; none at first.
+    pub concurrency: Concurrency,
     /// The program's counter of allocations, if it has one.
     pub meter: Option<&'static dyn AllocationMeter>,
     /// The command line, as reports quote it.
@@ -60,15 +63,33 @@ impl Benchmark {
     /// Five rounds after one warm-up, over eight tokens.
     pub fn new(conditions: Vec<Condition>, configuration: Configuration) -> Self {
         let (warmups, rounds, new_tokens) = (1, 5, 8);
-        let (meter, argv) = (None, Vec::new());
-        Self { conditions, configuration, warmups, rounds, new_tokens, meter, argv }
+        let (concurrency, meter, argv) = (Concurrency::default(), None, Vec::new());
+        Self { conditions, configuration, warmups, rounds, new_tokens, concurrency, meter, argv }
     }
 
     /// Whether a journal holds every run already, so that no model is needed; an error if it holds runs
     /// that were measured differently.
     pub fn is_complete(&self, journal: &Journal) -> Result<bool> {
         journal.check(&self.configuration)?;
-        Ok(!journal.is_incomplete(&self.conditions, self.rounds))
+        let missing = |condition, level| journal.missing(condition, level, self.rounds) > 0;
+        let mut turns = self.turns();
+        Ok(!turns.any(|(index, level)| missing(&self.conditions[index], level)))
+    }
+
+    /// What runs in a round: every condition alone, so that these are close to each other, then each of
+    /// them at every level. Conditions are told by their place in the list.
+    fn turns(&self) -> impl Iterator<Item = (usize, Option<Level>)> {
+        let alone = (0..self.conditions.len()).map(|index| (index, None));
+        let levels = (0..self.conditions.len())
+            .flat_map(|index| self.concurrency.levels().map(move |level| (index, Some(level))));
+        alone.chain(levels)
+    }
+
+    /// How the engine is asked for tokens.
+    pub(crate) fn generation(&self) -> GenerationOptions {
+        // The first token comes out of the prefill; each further one takes a step.
+        let tokens = self.new_tokens.saturating_add(1);
+        GenerationOptions { ignore_eos: true, ..GenerationOptions::greedy(tokens) }
     }
 
     /// Measures what the journal lacks, and reports all of it.
@@ -136,14 +157,20 @@ impl<'a, 'o> BenchmarkRun<'a, 'o> {
             Ok(PlannedCondition { condition, options })
         });
         let planned = planned.collect::<Result<Vec<_>>>()?;
-        let runs = planned.iter().map(|planned| {
-            match journal.missing(planned.condition, benchmark.rounds) {
-                0 => 0,
-                missing => missing + benchmark.warmups,
-            }
-        });
-        let (ran, total) = (vec![false; planned.len()], runs.sum());
-        Ok(Self { benchmark, subject, journal, observer, planned, ran, done: 0, total })
+        let ran = vec![false; planned.len()];
+        let mut run =
+            Self { benchmark, subject, journal, observer, planned, ran, done: 0, total: 0 };
+        run.total = (0..run.planned.len()).map(|index| run.left(index)).sum();
+        Ok(run)
+    }
+
+    /// Runs of a condition that are missing, warm-ups included.
+    fn left(&self, index: usize) -> usize {
+        let Benchmark { warmups, rounds, .. } = *self.benchmark;
+        let condition = self.planned[index].condition;
+        let own = self.benchmark.turns().filter(|(other, _)| *other == index);
+        let missing = own.map(|(_, level)| self.journal.missing(condition, level, rounds));
+        missing.filter(|missing| *missing > 0).map(|missing| missing + warmups).sum()
     }
 
     /// Warms up, then measures round by round what the journal lacks. A process that goes on from a
@@ -152,11 +179,11 @@ impl<'a, 'o> BenchmarkRun<'a, 'o> {
         let Benchmark { warmups, rounds, .. } = *self.benchmark;
         let warmups = (0..warmups).map(|_| None);
         for round in warmups.chain((0..rounds).map(Some)) {
-            for index in 0..self.planned.len() {
+            for (index, level) in self.benchmark.turns() {
                 let condition = self.planned[index].condition;
-                let there = round.is_some_and(|round| self.journal.get(condition, round).is_some());
-                if !there && self.journal.missing(condition, rounds) > 0 {
-                    self.turn(index, round)?;
+                let there = round.is_some_and(|round| self.journal.holds(condition, level, round));
+                if !there && self.journal.missing(condition, level, rounds) > 0 {
+                    self.turn(index, level, round)?;
                 }
             }
             self.benchmark.check_refusals(self.journal)?;
@@ -164,23 +191,20 @@ impl<'a, 'o> BenchmarkRun<'a, 'o> {
         Ok(())
     }
 
-    /// One run of one condition; in a round it counts.
-    fn turn(&mut self, index: usize, round: Option<usize>) -> Result<()> {
+    /// One run of one condition, alone or at a level; in a round it counts.
+    fn turn(&mut self, index: usize, level: Option<Level>, round: Option<usize>) -> Result<()> {
         let condition = self.planned[index].condition;
         self.report_progress(condition)?;
         let known = self.ran[index] || self.journal.get(condition, 0).is_some();
-        match self.once(&self.planned[index]) {
-            Ok((sample, outcome)) => {
-                if let Some(round) = round {
-                    let pruning = &self.planned[index].options.pruning;
-                    let facts = Facts::new(self.subject, pruning, &outcome)?;
-                    let (setting, session) = (condition.key(), 0);
-                    self.journal.append(Record { setting, round, session, sample, facts })?;
-                }
-            }
+        let left = self.left(index);
+        let turned = match level {
+            None => self.alone(index, round),
+            Some(level) => self.together(index, level, round),
+        };
+        match turned {
+            Ok(()) => {}
             Err(Error::Engine(error)) if prunes(condition) && !known => {
-                let left = self.journal.missing(condition, self.benchmark.rounds);
-                self.total -= (left + self.benchmark.warmups).saturating_sub(1);
+                self.total -= left.saturating_sub(1);
                 self.journal.refuse(condition, error.to_string())?;
             }
             Err(error) => return Err(error),
@@ -188,6 +212,32 @@ impl<'a, 'o> BenchmarkRun<'a, 'o> {
         self.ran[index] = true;
         self.done += 1;
         self.report_progress(condition)
+    }
+
+    /// A request by itself.
+    fn alone(&mut self, index: usize, round: Option<usize>) -> Result<()> {
+        let planned = &self.planned[index];
+        let (sample, outcome) = self.once(planned)?;
+        let Some(round) = round else { return Ok(()) };
+        let facts = Facts::new(self.subject, &planned.options.pruning, &outcome)?;
+        let (setting, session) = (planned.condition.key(), 0);
+        self.journal.append(Record { setting, round, session, sample, facts })
+    }
+
+    /// Several clients at once; each sends one request to warm up.
+    fn together(&mut self, index: usize, level: Level, round: Option<usize>) -> Result<()> {
+        let planned = &self.planned[index];
+        let now = if round.is_some() { level } else { Level { requests: 1, ..level } };
+        let turn = LevelTurn {
+            subject: self.subject,
+            options: &planned.options,
+            generation: self.benchmark.generation(),
+            meter: self.benchmark.meter,
+        };
+        let (sample, _) = turn.run(now)?;
+        let Some(round) = round else { return Ok(()) };
+        let (setting, session) = (planned.condition.key(), 0);
+        self.journal.append_level(LevelRecord { setting, level, round, session, sample })
     }
 
     fn report_progress(&mut self, condition: &Condition) -> Result<()> {
@@ -222,13 +272,9 @@ impl<'a, 'o> BenchmarkRun<'a, 'o> {
     }
 
     fn request(&self, planned: &PlannedCondition<'_>) -> Request {
-        // The first token comes out of the prefill; each further one takes a step.
-        let tokens = self.benchmark.new_tokens.saturating_add(1);
-        let generation =
-            GenerationOptions { ignore_eos: true, ..GenerationOptions::greedy(tokens) };
         let input = &self.subject.input;
         Request::new(vec![input.image.clone()], Prompt::InputIds(input.ids.clone()))
             .with(planned.options.clone())
-            .generating(generation)
+            .generating(self.benchmark.generation())
     }
 }

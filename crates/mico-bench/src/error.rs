@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use mico_batch::{Failure, Refusal};
 use mico_eval::FileError;
 use mico_util::ErrorKind;
 use mico_util::text::brief;
@@ -57,6 +58,24 @@ pub enum Error {
     /// An image of noise cannot have the size that was asked for.
     #[error(transparent)]
     Size(#[from] mico_vision::SizeError),
+    /// More clients or requests were asked for than there may be, or none.
+    #[error("concurrency: {given} {what}, accepted: 1 to {most}")]
+    Concurrency {
+        /// `clients` or `requests`.
+        what: &'static str,
+        /// The number that was asked for.
+        given: usize,
+        /// The largest that is accepted.
+        most: usize,
+    },
+    /// The scheduler did not answer a client's request.
+    #[error("{message}")]
+    Scheduler {
+        /// The scheduler's reason.
+        message: String,
+        /// Whose fault the scheduler says it is.
+        kind: ErrorKind,
+    },
     /// The caller's observer broke off the benchmark; finished runs are in the journal.
     #[error("stopped by the caller")]
     Cancelled,
@@ -73,7 +92,11 @@ impl Error {
             Self::AllRefused { .. } => ErrorKind::Refused,
             Self::File(error) => error.kind(),
             Self::Quality { .. } => ErrorKind::Corrupt,
-            Self::Differs { .. } | Self::Frames { .. } | Self::Size(_) => ErrorKind::Invalid,
+            Self::Differs { .. }
+            | Self::Frames { .. }
+            | Self::Size(_)
+            | Self::Concurrency { .. } => ErrorKind::Invalid,
+            Self::Scheduler { kind, .. } => *kind,
             Self::Cancelled => ErrorKind::Cancelled,
             Self::Internal(_) => ErrorKind::Internal,
         }
@@ -87,6 +110,21 @@ impl Error {
 impl From<mico_engine::Error> for Error {
     fn from(error: mico_engine::Error) -> Self {
         Self::Engine(Box::new(error))
+    }
+}
+
+impl From<Refusal> for Error {
+    fn from(refusal: Refusal) -> Self {
+        Self::Scheduler { message: refusal.to_string(), kind: refusal.kind() }
+    }
+}
+
+impl From<Failure<mico_engine::Error>> for Error {
+    fn from(failure: Failure<mico_engine::Error>) -> Self {
+        match failure {
+            Failure::Backend(error) => error.into(),
+            other => Self::Scheduler { message: other.to_string(), kind: other.kind() },
+        }
     }
 }
 

@@ -45,6 +45,8 @@ pub struct Input {
     pub ids: Vec<u32>,
     /// Text tokens after the placeholder.
     pub after_image: usize,
+    /// Seed of the pixels.
+    pub seed: u64,
 }
 
 impl Input {
@@ -53,7 +55,22 @@ impl Input {
     pub fn noise(engine: &Engine, options: &InputOptions) -> Result<Self> {
         let placeholder = engine.describe().image_token_id;
         let (ids, after_image) = prompt(engine.model().config(), placeholder, options.text_tokens);
-        Ok(Self { image: noise(engine, options)?, ids, after_image })
+        Ok(Self { image: noise(engine, options)?, ids, after_image, seed: options.seed })
+    }
+
+    /// An image of the same size, or a video of as many frames, of other noise for each number.
+    pub(crate) fn other_image(&self, number: u64) -> Result<ImageInput> {
+        // The generator's outputs are far apart for seeds that are not.
+        let seed = SplitMix64::new(self.seed ^ (number + 1)).next_u64();
+        let mut rng = SplitMix64::new(seed);
+        match &self.image {
+            ImageInput::Decoded(image) => Ok(ImageInput::Decoded(picture(image.size(), &mut rng)?)),
+            ImageInput::Frames(frames) => {
+                let frames = frames.iter().map(|frame| picture(frame.size(), &mut rng));
+                Ok(ImageInput::Frames(frames.collect::<Result<_>>()?))
+            }
+            _ => Err(Error::internal("the input is no noise")),
+        }
     }
 }
 
@@ -64,18 +81,20 @@ fn noise(engine: &Engine, options: &InputOptions) -> Result<ImageInput> {
         None => (family.usual.photo_size)(engine.model().config())?,
     };
     let mut rng = SplitMix64::new(options.seed);
-    let mut picture = || {
-        let bytes = (0..size.area() * 3).map(|_| (rng.next_u64() >> 56) as u8).collect();
-        RgbImage::new(size, bytes)
-    };
     match (engine.takes_video(), options.frames) {
         (true, frames) => {
-            let frames = (0..frames.unwrap_or(family.usual.bench_frames)).map(|_| picture());
-            Ok(ImageInput::Frames(frames.collect::<Result<_, _>>()?))
+            let frames =
+                (0..frames.unwrap_or(family.usual.bench_frames)).map(|_| picture(size, &mut rng));
+            Ok(ImageInput::Frames(frames.collect::<Result<_>>()?))
         }
-        (false, None) => Ok(ImageInput::Decoded(picture()?)),
+        (false, None) => Ok(ImageInput::Decoded(picture(size, &mut rng)?)),
         (false, Some(frames)) => Err(Error::Frames { frames, family: family.name() }),
     }
+}
+
+fn picture(size: Size, rng: &mut SplitMix64) -> Result<RgbImage> {
+    let bytes = (0..size.area() * 3).map(|_| (rng.next_u64() >> 56) as u8).collect();
+    Ok(RgbImage::new(size, bytes)?)
 }
 
 /// A prompt of `text` tokens around one placeholder, and how many come after it.

@@ -15,6 +15,7 @@ use mico_eval::{Condition, FileError, is_cut};
 use mico_util::input::{BoundedLines, open_regular, require_length};
 use serde::{Deserialize, Serialize};
 
+use crate::concurrency::{Level, LevelSample};
 use crate::configuration::{About, Configuration};
 use crate::error::{Error, Result};
 use crate::sample::{Facts, Sample};
@@ -27,7 +28,7 @@ const LINE_LIMIT: u64 = 4 << 20;
 /// The most bytes of a journal, more than a year of runs.
 const FILE_LIMIT: u64 = 256 << 20;
 /// How lines begin; of a line that was cut, this much may be left.
-const BEGINNINGS: [&[u8]; 3] = [b"{\"bench\":", b"{\"run\":", b"{\"refused\":"];
+const BEGINNINGS: [&[u8]; 4] = [b"{\"bench\":", b"{\"run\":", b"{\"level\":", b"{\"refused\":"];
 
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -35,6 +36,7 @@ const BEGINNINGS: [&[u8]; 3] = [b"{\"bench\":", b"{\"run\":", b"{\"refused\":"];
 enum Line {
     Bench(Box<Header>),
     Run(Box<Record>),
+    Level(Box<LevelRecord>),
     Refused(Refusal),
 }
 
@@ -58,6 +60,20 @@ pub(crate) struct Record {
     pub(crate) facts: Facts,
 }
 
+/// One counted turn of several clients under one condition.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct LevelRecord {
+    /// The key of the condition.
+    pub(crate) setting: String,
+    #[serde(flatten)]
+    pub(crate) level: Level,
+    /// The round, from 0.
+    pub(crate) round: usize,
+    /// Which of the processes that wrote to the journal ran it, from 0.
+    pub(crate) session: usize,
+    pub(crate) sample: LevelSample,
+}
+
 /// A condition the engine does not run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Refusal {
@@ -72,6 +88,7 @@ pub(crate) struct Refusal {
 pub struct Journal {
     header: Option<Header>,
     records: Vec<Record>,
+    levels: Vec<LevelRecord>,
     refusals: Vec<Refusal>,
     session: usize,
     file: Option<(PathBuf, File)>,
@@ -94,8 +111,9 @@ impl Journal {
             Err(error) if error.kind() == ErrorKind::NotFound => 0,
             Err(error) => return Err(io(error).into()),
         };
-        journal.session =
-            journal.records.iter().map(|run| run.session.saturating_add(1)).max().unwrap_or(0);
+        let sessions = journal.records.iter().map(|run| run.session);
+        let sessions = sessions.chain(journal.levels.iter().map(|level| level.session));
+        journal.session = sessions.map(|session| session.saturating_add(1)).max().unwrap_or(0);
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(&io)?;
         file.set_len(whole).map_err(&io)?;
         journal.file = Some((path, file));
@@ -142,7 +160,9 @@ impl Journal {
             let read = serde_json::from_slice(&line).map_err(|error| broken(&error.to_string()))?;
             match (read, self.header.is_none()) {
                 (Line::Bench(_), false) => return Err(broken("a second beginning")),
-                (Line::Run(_) | Line::Refused(_), true) => return Err(broken("no beginning")),
+                (Line::Run(_) | Line::Level(_) | Line::Refused(_), true) => {
+                    return Err(broken("no beginning"));
+                }
                 (read, _) => self.take(read),
             }
         }
@@ -180,6 +200,12 @@ impl Journal {
         self.write(&Line::Run(Box::new(record)))
     }
 
+    /// Takes a finished turn of several clients in and writes it out at once.
+    pub(crate) fn append_level(&mut self, mut record: LevelRecord) -> Result<()> {
+        record.session = self.session;
+        self.write(&Line::Level(Box::new(record)))
+    }
+
     /// Takes in that a condition was refused.
     pub(crate) fn refuse(&mut self, condition: &Condition, message: String) -> Result<()> {
         self.write(&Line::Refused(Refusal { setting: condition.key(), message }))
@@ -205,6 +231,7 @@ impl Journal {
         match line {
             Line::Bench(header) => self.header = Some(*header),
             Line::Run(record) => self.records.push(*record),
+            Line::Level(record) => self.levels.push(*record),
             Line::Refused(refusal) => self.refusals.push(refusal),
         }
     }
@@ -227,17 +254,37 @@ impl Journal {
         found.map(|refusal| refusal.message.as_str())
     }
 
-    /// How many of a condition's runs are missing.
-    pub(crate) fn missing(&self, condition: &Condition, rounds: usize) -> usize {
+    /// A condition's turn at a level in a round.
+    pub(crate) fn level(
+        &self,
+        condition: &Condition,
+        level: Level,
+        round: usize,
+    ) -> Option<&LevelRecord> {
+        let key = condition.key();
+        let same = |turn: &&LevelRecord| turn.round == round && turn.level == level;
+        self.levels.iter().filter(same).find(|turn| turn.setting == key)
+    }
+
+    /// Whether a round's run is there: that of a condition alone, or the one at a level.
+    pub(crate) fn holds(&self, condition: &Condition, level: Option<Level>, round: usize) -> bool {
+        match level {
+            None => self.get(condition, round).is_some(),
+            Some(level) => self.level(condition, level, round).is_some(),
+        }
+    }
+
+    /// How many of a condition's runs, alone or at a level, are missing.
+    pub(crate) fn missing(
+        &self,
+        condition: &Condition,
+        level: Option<Level>,
+        rounds: usize,
+    ) -> usize {
         if self.refusal(condition).is_some() {
             return 0;
         }
-        (0..rounds).filter(|&round| self.get(condition, round).is_none()).count()
-    }
-
-    /// Whether anything is left to run.
-    pub(crate) fn is_incomplete(&self, conditions: &[Condition], rounds: usize) -> bool {
-        conditions.iter().any(|condition| self.missing(condition, rounds) > 0)
+        (0..rounds).filter(|&round| !self.holds(condition, level, round)).count()
     }
 }
 

@@ -29,6 +29,7 @@
 
 mod benchmark;
 mod comparison;
+mod concurrency;
 mod configuration;
 mod error;
 mod input;
@@ -42,6 +43,7 @@ mod subject;
 
 pub use benchmark::{Benchmark, Observer, Progress};
 pub use comparison::{Comparison, SHARES};
+pub use concurrency::{Concurrency, Latency, LevelRow, LevelSeconds, RelativeToOne};
 pub use configuration::{About, Configuration};
 pub use error::{Error, Result};
 pub use input::{Input, InputOptions};

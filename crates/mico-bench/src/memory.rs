@@ -28,6 +28,16 @@ pub struct Allocated {
     pub above_start: u64,
 }
 
+impl Allocated {
+    /// The larger of both numbers of two runs.
+    pub(crate) fn most(self, other: Self) -> Self {
+        Self {
+            peak: self.peak.max(other.peak),
+            above_start: self.above_start.max(other.above_start),
+        }
+    }
+}
+
 /// A run under the eyes of a meter.
 #[derive(Debug)]
 pub(crate) struct AllocationSpan {

@@ -2,6 +2,7 @@
 
 use mico_chart::{Better, Chart, Drawing, Interval, Intervals, Point, Reference, Series, Tone};
 
+use crate::concurrency;
 use crate::quality::Quality;
 use crate::report::{Report, Row};
 
@@ -18,7 +19,8 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// Realised speed-ups with Rel above them, else with the promised ones.
+    /// Realised speed-ups with Rel above them, else with the promised ones; below them, what several clients
+    /// at once got, if there were any.
     pub fn draw(report: &Report, quality: Option<&Quality>) -> Self {
         let mut series: Vec<Series> = Vec::new();
         let mut unknown: Vec<String> = Vec::new();
@@ -39,14 +41,15 @@ impl Pareto {
             None => ("Prefill speed-up, promised and realised", "promised by the FLOPs (x)"),
         };
         let diagonal = quality.is_none().then(|| Reference::diagonal("realised = promised"));
-        let drawing =
+        let speedups =
             Chart::pareto(title, ["realised prefill speed-up (x)", vertical], Better::More)
                 .subtitle(report.subtitle())
                 .series(series)
                 .references(diagonal)
-                .intervals(Intervals::Whiskers, "min to max of rounds")
-                .draw();
-        Self { drawing, unknown }
+                .intervals(Intervals::Whiskers, "min to max of rounds");
+        let all: Vec<Chart> =
+            std::iter::once(speedups).chain(concurrency::charts(report)).collect();
+        Self { drawing: mico_chart::grid(&all, 1), unknown }
     }
 }
 

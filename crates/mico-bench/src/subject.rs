@@ -1,5 +1,7 @@
 //! What is measured on: a model with its input, and how the model came about.
 
+use std::sync::Arc;
+
 use mico_engine::families::FamilySpec;
 use mico_engine::{Engine, MemoryCheck};
 use mico_model::{Model, Precision, QuantKind, SyntheticOptions};
@@ -35,8 +37,8 @@ impl Loaded {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Subject {
-    /// The engine with the model that is measured.
-    pub engine: Engine,
+    /// The engine with the model that is measured; shared, since a scheduler's thread needs it, too.
+    pub engine: Arc<Engine>,
     /// What it is asked.
     pub input: Input,
     /// What reports and journals say about it.
@@ -47,7 +49,7 @@ impl Subject {
     /// A loaded model with its input.
     pub fn new(engine: Engine, input: Input, loaded: Loaded) -> Self {
         let about = about(&engine, loaded);
-        Self { engine, input, about }
+        Self { engine: Arc::new(engine), input, about }
     }
 }
 

@@ -203,6 +203,8 @@ impl<B: Backend> Core<B> {
         snapshot.parked = parked + usize::from(prompt_parked) + self.deliveries.len();
         snapshot.kept_bytes = self.ledger.kept;
         snapshot.working_bytes = self.ledger.working;
+        let taken = self.ledger.kept.saturating_add(self.ledger.working);
+        snapshot.peak_bytes = snapshot.peak_bytes.max(taken);
     }
 }
 

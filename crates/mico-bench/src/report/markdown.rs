@@ -7,6 +7,7 @@ use mico_util::text::printable;
 use super::Report;
 use super::row::Row;
 use super::table::{allocated, gflops, mebibytes, milliseconds, share, speedup, tokens};
+use crate::concurrency::concurrency_table;
 
 /// A column: its head and what stands in a row.
 type Column = (&'static str, fn(&Row) -> String);
@@ -53,6 +54,7 @@ impl Report {
             let shown = |row: &&Row| row.budget.is_none_or(|other| other == budget);
             text.push_str(&table(self.rows.iter().filter(shown)));
         }
+        text.push_str(&concurrency_table(self));
         text.push_str(self.refusals().trim_start());
         // Rows of a journal are a file's words.
         printable(&text)
@@ -77,16 +79,25 @@ impl Report {
     }
 }
 
-fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
-    let mut text = line(COLUMNS.iter().map(|(head, _)| (*head).to_owned()));
-    text.push_str("|---|");
-    text.push_str(&"---:|".repeat(COLUMNS.len() - 1));
-    text.push('\n');
-    for row in rows {
-        text.push_str(&line(COLUMNS.iter().map(|(_, cell)| cell(row))));
+/// A table with these heads over the cells of each line; names stand in the first column.
+pub(crate) fn markdown_table<'a>(
+    heads: impl Iterator<Item = &'a str>,
+    lines: impl Iterator<Item = Vec<String>>,
+) -> String {
+    let heads: Vec<String> = heads.map(str::to_owned).collect();
+    let marks = "---:|".repeat(heads.len().saturating_sub(1));
+    let mut text = line(heads.into_iter());
+    text.extend(["|---|", &marks, "\n"]);
+    for cells in lines {
+        text.push_str(&line(cells.into_iter()));
     }
     text.push('\n');
     text
+}
+
+fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let cells = rows.map(|row| COLUMNS.iter().map(|(_, cell)| cell(row)).collect());
+    markdown_table(COLUMNS.iter().map(|(head, _)| *head), cells)
 }
 
 fn line(cells: impl Iterator<Item = String>) -> String {

@@ -12,12 +12,15 @@ use serde::Serialize;
 
 use crate::benchmark::Benchmark;
 use crate::comparison::full_label;
+use crate::concurrency::{Level, Turns};
 use crate::configuration::{About, Configuration};
 use crate::error::{Error, Result};
 use crate::journal::{Journal, Record};
+pub(crate) use markdown::markdown_table;
 pub use row::{Row, Speedups, Times};
 use row::{Run, Runs};
 pub use stats::{Speedup, Spread};
+pub(crate) use table::{mebibytes, milliseconds, setting_label};
 
 /// Conditions side by side in a table on a terminal; more of them go one below the other.
 const MAX_COLUMNS: usize = 5;
@@ -56,8 +59,12 @@ struct Refusal {
     refused: String,
 }
 
-/// A condition with its records, round by round.
-type Recorded<'a> = (&'a Condition, Vec<&'a Record>);
+/// A condition with its records, round by round, alone and at every level.
+struct Recorded<'a> {
+    condition: &'a Condition,
+    alone: Vec<&'a Record>,
+    levels: Vec<Vec<Turns<'a>>>,
+}
 
 impl Report {
     pub(crate) fn new(benchmark: &Benchmark, journal: &Journal) -> Result<Self> {
@@ -74,13 +81,10 @@ impl Report {
             argv: benchmark.argv.clone(),
         };
         let (conditions, rounds) = (&benchmark.conditions, benchmark.rounds);
-        let records = |condition| {
-            (0..rounds).filter_map(|round| journal.get(condition, round)).collect::<Vec<_>>()
-        };
         let all: Vec<Recorded<'_>> =
-            conditions.iter().map(|condition| (condition, records(condition))).collect();
-        let runs: Vec<Runs<'_>> = all.iter().filter_map(runs).collect();
-        let own = all.iter().flat_map(|(_, records)| records).all(|one| one.sample.peak_is_own);
+            conditions.iter().map(|one| Recorded::new(one, benchmark, journal)).collect();
+        let runs: Vec<Runs<'_>> = all.iter().filter_map(Recorded::runs).collect();
+        let own = all.iter().flat_map(|each| &each.alone).all(|one| one.sample.peak_is_own);
         let refused = conditions.iter().filter_map(|condition| {
             let refused = journal.refusal(condition)?.to_owned();
             let (setting, method) = (full_label(condition), condition.label.clone());
@@ -118,15 +122,38 @@ impl Report {
 
 impl Round {
     fn new(round: usize, all: &[Recorded<'_>]) -> Self {
-        let records = all.iter().flat_map(|(_, records)| records);
-        let sessions = records.filter(|record| record.round == round).map(|record| record.session);
+        let sessions = all.iter().flat_map(Recorded::sessions);
+        let sessions = sessions.filter(|(other, _)| *other == round).map(|(_, session)| session);
         Self { round, interrupted: sessions.collect::<BTreeSet<usize>>().len() > 1 }
     }
 }
 
-/// The runs of a condition; none of one that was refused.
-fn runs<'a>((condition, records): &'a Recorded<'_>) -> Option<Runs<'a>> {
-    let facts = &records.first()?.facts;
-    let samples = records.iter().map(|record| &record.sample).collect();
-    Some(Runs { condition, facts, samples })
+impl<'a> Recorded<'a> {
+    fn new(condition: &'a Condition, benchmark: &Benchmark, journal: &'a Journal) -> Self {
+        let rounds = 0..benchmark.rounds;
+        let alone = rounds.clone().filter_map(|round| journal.get(condition, round)).collect();
+        let turns = |level: Level| {
+            let one = Level { clients: 1, ..level };
+            let turn = |round| {
+                let turn = journal.level(condition, level, round)?;
+                Some((turn, journal.level(condition, one, round)))
+            };
+            rounds.clone().filter_map(turn).collect()
+        };
+        Self { condition, alone, levels: benchmark.concurrency.levels().map(turns).collect() }
+    }
+
+    /// Round and session of every record.
+    fn sessions(&self) -> impl Iterator<Item = (usize, usize)> {
+        let alone = self.alone.iter().map(|record| (record.round, record.session));
+        let levels = self.levels.iter().flatten();
+        alone.chain(levels.map(|(record, _)| (record.round, record.session)))
+    }
+
+    /// The runs; none of a condition that was refused.
+    fn runs(&self) -> Option<Runs<'a>> {
+        let facts = &self.alone.first()?.facts;
+        let samples = self.alone.iter().map(|record| &record.sample).collect();
+        Some(Runs { condition: self.condition, facts, samples, levels: self.levels.clone() })
+    }
 }

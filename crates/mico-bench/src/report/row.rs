@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::stats::{Speedup, Spread};
+use crate::concurrency::{LevelRow, Turns};
 use crate::memory::Allocated;
 use crate::sample::{Facts, Sample, Tokens};
 
@@ -46,6 +47,9 @@ pub struct Row {
     pub allocated_bytes: Option<Allocated>,
     /// Keys and values of the prompt, and recurrent states.
     pub cache_bytes: usize,
+    /// What several clients at once got, the fewest first; absent from the document if there were none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub concurrency: Vec<LevelRow>,
 }
 
 /// How a row came about.
@@ -105,12 +109,14 @@ pub(super) struct Runs<'a> {
     pub(super) condition: &'a Condition,
     pub(super) facts: &'a Facts,
     pub(super) samples: Vec<&'a Sample>,
+    /// The turns of each level.
+    pub(super) levels: Vec<Vec<Turns<'a>>>,
 }
 
 impl Row {
     /// A row, held against the unpruned one.
     pub(super) fn new(runs: &Runs<'_>, base: Option<&Runs<'_>>, run: Run) -> Self {
-        let Runs { condition, facts, samples } = runs;
+        let Runs { condition, facts, samples, levels } = runs;
         let pruning = condition.pruning();
         let pruned = base.filter(|_| pruning.is_some());
         Self {
@@ -129,19 +135,11 @@ impl Row {
                 Spread::of(pairs.map(|(whole, part)| part / whole).collect()).median
             }),
             peak_memory_bytes: samples.iter().map(|sample| sample.peak_memory).max().unwrap_or(0),
-            allocated_bytes: most(samples),
+            allocated_bytes: samples.iter().filter_map(|s| s.allocated).reduce(Allocated::most),
             cache_bytes: facts.cache_bytes,
+            concurrency: levels.iter().filter_map(|turns| LevelRow::new(turns)).collect(),
         }
     }
-}
-
-/// The most that any run allocated.
-fn most(samples: &[&Sample]) -> Option<Allocated> {
-    let all = samples.iter().filter_map(|sample| sample.allocated);
-    all.reduce(|a, b| Allocated {
-        peak: a.peak.max(b.peak),
-        above_start: a.above_start.max(b.above_start),
-    })
 }
 
 impl Runs<'_> {

@@ -22,7 +22,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    pub(super) fn of(mut values: Vec<f64>) -> Self {
+    pub(crate) fn of(mut values: Vec<f64>) -> Self {
         values.sort_by(f64::total_cmp);
         let at = |share: f64| quantile(&values, share).unwrap_or(0.0);
         let (q1, q3) = (at(0.25), at(0.75));

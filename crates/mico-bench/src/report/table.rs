@@ -3,6 +3,7 @@
 use super::Report;
 use super::row::Row;
 use super::stats::{Speedup, Spread};
+use crate::concurrency::concurrency_table;
 
 const MIB: f64 = 1024.0 * 1024.0;
 
@@ -39,7 +40,7 @@ impl Report {
     pub(super) fn columns(&self) -> String {
         let mut text = self.headline();
         text.push_str("\n\n| | ");
-        let heads: Vec<String> = self.rows.iter().map(head).collect();
+        let heads: Vec<String> = self.rows.iter().map(setting_label).collect();
         text.push_str(&heads.join(" | "));
         text.push_str(" |\n|---|");
         text.push_str(&"---:|".repeat(self.rows.len()));
@@ -49,6 +50,10 @@ impl Report {
             text.extend(line);
         }
         text.push('\n');
+        let together = concurrency_table(self);
+        if !together.is_empty() {
+            text.extend(["\n", together.trim_end(), "\n"]);
+        }
         text.push_str(&self.refusals());
         text
     }
@@ -85,7 +90,8 @@ impl Report {
     }
 }
 
-fn head(row: &Row) -> String {
+/// A setting as tables and pictures call it.
+pub(crate) fn setting_label(row: &Row) -> String {
     match row.budget {
         Some(budget) => format!("{} T={budget}", row.method),
         None => "unpruned".to_owned(),
@@ -104,7 +110,7 @@ pub(super) fn gflops(row: &Row) -> String {
     if total < 100.0 { format!("{total:.1}") } else { format!("{total:.0}") }
 }
 
-pub(super) fn mebibytes(bytes: u64) -> String {
+pub(crate) fn mebibytes(bytes: u64) -> String {
     let value = bytes as f64 / MIB;
     if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
@@ -113,7 +119,7 @@ pub(super) fn allocated(row: &Row) -> String {
     row.allocated_bytes.map_or_else(String::new, |bytes| mebibytes(bytes.above_start))
 }
 
-pub(super) fn milliseconds(spread: Spread) -> String {
+pub(crate) fn milliseconds(spread: Spread) -> String {
     let value = spread.median * 1e3;
     if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }

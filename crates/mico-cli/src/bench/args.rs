@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::RangedU64ValueParser;
 use clap::{ArgGroup, Args};
+use mico_bench::Concurrency;
 use mico_engine::pruner::MethodSpec;
 use mico_model::Preset;
 use mico_vision::Size;
@@ -19,6 +20,11 @@ const TEXT_TOKENS: &str = "69";
 /// The most text tokens, generated tokens and runs one may ask for.
 const MAX_TOKENS: u64 = 1 << 16;
 const MAX_RUNS: u64 = 10_000;
+/// The most clients at once, and the most requests of one of them in a round.
+const MAX_CLIENTS: u64 = Concurrency::MAX_CLIENTS as u64;
+const MAX_REQUESTS: u64 = Concurrency::MAX_REQUESTS as u64;
+/// Requests of each client in a round, unless given.
+const REQUESTS: usize = 2;
 /// The most frames of the noise that is looked at.
 const MAX_FRAMES: u64 = mico_vision::llava_video::MAX_FRAMES as u64;
 
@@ -74,6 +80,13 @@ pub struct BenchArgs {
     /// Rounds: runs of each setting that are counted.
     #[arg(long, default_value_t = 5, value_parser = count(1, MAX_RUNS))]
     pub(super) repeats: usize,
+    /// Numbers of clients at once, separated by commas, as in `1,2,4,8`: every setting also answers that
+    /// many, each of which sends its next request when the last one is answered.
+    #[arg(long, value_name = "CLIENTS", value_delimiter = ',', value_parser = count(1, MAX_CLIENTS))]
+    pub(super) concurrency: Vec<usize>,
+    /// Requests of each of these clients in a round; 2 unless given.
+    #[arg(long, value_name = "N", requires = "concurrency", value_parser = count(1, MAX_REQUESTS))]
+    pub(super) requests: Option<usize>,
     /// Seed of random weights and pixels.
     #[arg(long, default_value_t = 0)]
     pub(super) seed: u64,
@@ -117,6 +130,11 @@ impl BenchArgs {
             }
             None => Ok(()),
         }
+    }
+
+    /// The clients that were asked for.
+    pub(super) fn concurrency(&self) -> Result<Concurrency, Failure> {
+        Ok(Concurrency::new(self.concurrency.clone(), self.requests.unwrap_or(REQUESTS))?)
     }
 
     pub(crate) fn threads(&self) -> Option<u64> {

@@ -132,6 +132,7 @@ fn measured(
     let mut benchmark = Benchmark::new(conditions, source.configuration(args)?);
     (benchmark.warmups, benchmark.rounds) = (args.warmups, args.repeats);
     benchmark.new_tokens = args.new_tokens;
+    benchmark.concurrency = args.concurrency()?;
     benchmark.meter = METER.get().copied();
     benchmark.argv = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
     if benchmark.is_complete(&journal)? {
