@@ -41,7 +41,6 @@ pub mod run;
 #[cfg(feature = "eval")]
 pub mod score;
 pub mod select;
-pub mod size;
 #[cfg(feature = "eval")]
 mod task_args;
 #[cfg(feature = "eval")]

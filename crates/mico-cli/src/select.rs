@@ -16,7 +16,7 @@ use crate::choices::{self, single};
 use crate::failure::Failure;
 use crate::output;
 use crate::pruning_args::pairs;
-use crate::size;
+use mico_util::size;
 use tensors::{Source, Tensors};
 
 /// Memory unless said otherwise: 8,192 tokens of a 64-frame video fit with all similarities.
