@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use mico_engine::{Generation, Outcome, Prompt, Request, SessionOptions};
+use mico_engine::{GenerationOptions, Outcome, Prompt, Request, SessionOptions};
 use mico_eval::Condition;
 
 use crate::comparison::full_label;
@@ -224,7 +224,8 @@ impl<'a, 'o> BenchmarkRun<'a, 'o> {
     fn request(&self, planned: &PlannedCondition<'_>) -> Request {
         // The first token comes out of the prefill; each further one takes a step.
         let tokens = self.benchmark.new_tokens.saturating_add(1);
-        let generation = Generation { ignore_eos: true, ..Generation::greedy(tokens) };
+        let generation =
+            GenerationOptions { ignore_eos: true, ..GenerationOptions::greedy(tokens) };
         let input = &self.subject.input;
         Request::new(vec![input.image.clone()], Prompt::InputIds(input.ids.clone()))
             .with(planned.options.clone())

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use mico_engine::pruner::{MethodSpec, PruningSpec};
 use mico_engine::{
-    Engine, Error, Generation, ImageInput, Outcome, Prompt, Session, Setting, TurnRequest,
+    Engine, Error, GenerationOptions, ImageInput, Outcome, Prompt, Session, Setting, TurnRequest,
 };
 use mico_select::schedule::Budget;
 
@@ -33,7 +33,7 @@ Ctrl-C stops an answer; everything else is a question.";
 pub(crate) struct Start {
     pub(crate) setting: Setting,
     pub(crate) visuals: Visuals,
-    pub(crate) generation: Generation,
+    pub(crate) generation: GenerationOptions,
     /// What is read, from which drawings keep away.
     pub(crate) outputs: Outputs,
 }
@@ -53,7 +53,7 @@ pub(crate) struct Conversation<'a> {
     engine: &'a Engine,
     note: &'a Note<'a>,
     setting: Setting,
-    generation: Generation,
+    generation: GenerationOptions,
     session: Session,
     /// Images whose tokens are in the caches.
     seen: Vec<ImageInput>,

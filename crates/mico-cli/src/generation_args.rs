@@ -1,7 +1,7 @@
 //! How to answer.
 
 use clap::Args;
-use mico_engine::Generation;
+use mico_engine::GenerationOptions;
 
 use crate::failure::Failure;
 
@@ -27,14 +27,14 @@ pub(crate) struct GenerationArgs {
 
 impl GenerationArgs {
     /// As the engine takes it. What has no effect is named on standard error.
-    pub(crate) fn generation(&self) -> Result<Generation, Failure> {
-        let generation = Generation {
+    pub(crate) fn generation(&self) -> Result<GenerationOptions, Failure> {
+        let generation = GenerationOptions {
             max_new_tokens: self.max_new_tokens,
             temperature: self.temperature,
             top_p: self.top_p.unwrap_or(1.0),
             seed: self.seed.unwrap_or(0),
             stop: self.stop.clone(),
-            ..Generation::default()
+            ..GenerationOptions::default()
         };
         generation.check()?;
         let given = [("--top-p", self.top_p.is_some()), ("--seed", self.seed.is_some())];

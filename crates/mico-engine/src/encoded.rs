@@ -3,26 +3,33 @@
 use std::sync::Arc;
 
 use mico_model::VisionTaps;
+use mico_util::digest::Hasher;
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
 
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::pipeline::{EncodeOptions, VisionOutput, encode};
+use crate::image_key::{ContentDigest, ImageKey, conditions};
+use crate::pipeline::{EncodeOptions, ImageRun, VisionOutput};
 use crate::preprocess::{ImageLimits, Packing, Preprocessor};
 use crate::request::{ImageInput, SessionOptions};
-use crate::sink::{Phase, Sink, report};
+use crate::sink::{Phase, Sink, Step, report};
 use crate::switches::Switches;
 use crate::trace::{Seconds, timed};
 use crate::visuals::Visual;
 
-/// An image's embeddings with every Stage-1 signal. Many questions, pruners and budgets can share
-/// it; each then spends time on its own selection and decoding only.
+/// What the vision side made of an image. Cheap to clone: clones share it.
+///
+/// [`Engine::encode_image`] gives one with every Stage-1 signal, which many questions, pruners and budgets
+/// can share as [`ImageInput::Features`]. A prompt gives one with what its own plan asks for
+/// ([`crate::Prefill::encoded`]), which serves requests that want the same ([`crate::Prepared::supply`]).
 #[derive(Debug, Clone)]
 pub struct EncodedImage {
-    pub(crate) output: Arc<VisionOutput>,
-    key: EncodingKey,
+    output: Arc<VisionOutput>,
+    key: ImageKey,
+    encoding: EncodingKey,
+    how: EncodeOptions,
 }
 
 /// Everything but the image that decides what the vision side makes of it. Requests with equal keys
@@ -36,14 +43,46 @@ pub struct EncodingKey {
 }
 
 impl EncodedImage {
+    pub(crate) fn new(
+        output: VisionOutput,
+        key: ImageKey,
+        encoding: EncodingKey,
+        how: EncodeOptions,
+    ) -> Self {
+        Self { output: Arc::new(output), key, encoding, how }
+    }
+
+    pub(crate) fn output(&self) -> &VisionOutput {
+        &self.output
+    }
+
     /// Its sequence and groups.
     pub fn layout(&self) -> &VisualLayout {
         &self.output.layout
     }
 
     /// What it was encoded under.
-    pub fn key(&self) -> EncodingKey {
+    pub fn encoding(&self) -> EncodingKey {
+        self.encoding
+    }
+
+    /// The image and all that decides what became of it.
+    pub fn key(&self) -> ImageKey {
         self.key
+    }
+
+    /// Memory it holds, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.output.bytes()
+    }
+
+    /// Refuses to stand for image `index` of a request that wants images encoded in another way.
+    pub(crate) fn check(&self, index: usize, wanted: &EncodeOptions) -> Result<()> {
+        if self.how.covers(wanted) {
+            return Ok(());
+        }
+        let found = format!("number {} was encoded without signals that are needed", index + 1);
+        Err(Error::range("image", found, "one encoded with every signal, or for an equal request"))
     }
 
     /// Stage 1's features, one row per token of the sequence (zeros for tokens that are no patch).
@@ -59,19 +98,20 @@ impl EncodedImage {
 }
 
 /// An image or video on its way into a prompt.
+#[derive(Debug)]
 pub(crate) enum VisualInput {
     /// Pixels after the family's processor, with the layout of their tokens; the tower is yet to
     /// run.
     Preprocessed(Box<Processed>),
     /// Encoded by an earlier call.
-    Encoded(Arc<VisionOutput>),
+    Encoded(EncodedImage),
 }
 
 impl VisualInput {
     pub(crate) fn layout(&self) -> &VisualLayout {
         match self {
             Self::Preprocessed(processed) => &processed.layout,
-            Self::Encoded(output) => &output.layout,
+            Self::Encoded(image) => image.layout(),
         }
     }
 }
@@ -79,13 +119,41 @@ impl VisualInput {
 /// How a session's images are prepared.
 pub(crate) struct VisualPipeline {
     processor: Preprocessor,
-    key: EncodingKey,
+    encoding: EncodingKey,
+    /// What keys of images have in common.
+    conditions: Hasher,
+}
+
+/// An image before its key is known, which depends on the plan for all of them.
+pub(crate) struct PreparedImage {
+    pub(crate) input: VisualInput,
+    /// Of what it came as; `None` if it came encoded.
+    content: Option<ContentDigest>,
 }
 
 impl VisualPipeline {
     pub(crate) fn new(engine: &Engine, options: &SessionOptions) -> Result<Self> {
         let processor = engine.preprocessor(&options.switches, &options.limits)?;
-        Ok(Self { processor, key: engine.encoding_key(options) })
+        let encoding = engine.encoding_key(options);
+        let conditions = conditions(&engine.image_conditions(&encoding));
+        Ok(Self { processor, encoding, conditions })
+    }
+
+    pub(crate) fn encoding(&self) -> EncodingKey {
+        self.encoding
+    }
+
+    /// The key of an image that is to be encoded in a certain way, or was before.
+    pub(crate) fn key(&self, image: &PreparedImage, how: &EncodeOptions) -> Result<ImageKey> {
+        match (&image.input, &image.content) {
+            (VisualInput::Encoded(image), _) => Ok(image.key),
+            (VisualInput::Preprocessed(_), Some(content)) => {
+                Ok(ImageKey::new(&self.conditions, content, how))
+            }
+            (VisualInput::Preprocessed(_), None) => {
+                Err(Error::internal("an image without contents was preprocessed"))
+            }
+        }
     }
 
     /// Decodes, resizes and lays out what one placeholder stands for.
@@ -94,17 +162,18 @@ impl VisualPipeline {
         engine: &Engine,
         visual: &Visual<'_>,
         seconds: &mut Seconds,
-    ) -> Result<VisualInput> {
+    ) -> Result<PreparedImage> {
         if let [ImageInput::Features(image)] = visual.images {
-            if image.key == self.key {
-                return Ok(VisualInput::Encoded(Arc::clone(&image.output)));
+            if image.encoding == self.encoding {
+                let input = VisualInput::Encoded(image.clone());
+                return Ok(PreparedImage { input, content: None });
             }
             let found = format!("number {} was encoded under other settings", visual.first + 1);
             let accepted = "one encoded by the same engine with the same switches, limits and \
                             packing (pruned or not)";
             return Err(Error::range("image", found, accepted));
         }
-        let packing = self.key.packing;
+        let packing = self.encoding.packing;
         timed(&mut seconds.preprocess, || {
             let processed = match visual.images {
                 // Frames may be many: they are looked at where they are.
@@ -127,7 +196,8 @@ impl VisualPipeline {
                 Error::Processor(source) => Error::Unfit { index, source },
                 other => other,
             };
-            Ok(VisualInput::Preprocessed(Box::new(processed.map_err(unfit)?)))
+            let input = VisualInput::Preprocessed(Box::new(processed.map_err(unfit)?));
+            Ok(PreparedImage { input, content: ContentDigest::of(visual.images) })
         })
     }
 }
@@ -144,19 +214,23 @@ impl Engine {
     ) -> Result<EncodedImage> {
         self.install(|| {
             let pipeline = VisualPipeline::new(self, options)?;
-            let key = pipeline.key;
             let mut seconds = Seconds::default();
-            let input = pipeline.prepare(self, &Visual::new(0, image), &mut seconds)?;
-            report(sink, Phase::Preprocess, 1, 1)?;
-            let output = match input {
-                VisualInput::Encoded(output) => output,
+            let image = pipeline.prepare(self, &Visual::new(0, image), &mut seconds)?;
+            report(sink, Step::new(Phase::Preprocess, 1, 1))?;
+            let how = EncodeOptions::new(self, &options.switches, VisionTaps::ALL);
+            let how = EncodeOptions { keep_pixels: true, ..how };
+            let key = pipeline.key(&image, &how)?;
+            match image.input {
+                VisualInput::Encoded(image) => Ok(image),
                 VisualInput::Preprocessed(processed) => {
-                    let how = EncodeOptions::new(self, &options.switches, VisionTaps::ALL);
-                    let how = EncodeOptions { keep_pixels: true, ..how };
-                    Arc::new(encode(&self.model, *processed, &how, &mut seconds, sink)?)
+                    let mut run = ImageRun::begin(&self.model, *processed, how)?;
+                    while let Some(step) = run.advance(&mut seconds)? {
+                        report(sink, step)?;
+                    }
+                    let output = run.finish(&self.model, &mut seconds)?;
+                    Ok(EncodedImage::new(output, key, pipeline.encoding, how))
                 }
-            };
-            Ok(EncodedImage { output, key })
+            }
         })
     }
 
@@ -168,6 +242,30 @@ impl Engine {
             switches: of_images(options.switches),
             limits: options.limits,
         }
+    }
+}
+
+impl Engine {
+    /// Everything but an image and what is observed of it that decides its encoding, one text each.
+    fn image_conditions(&self, encoding: &EncodingKey) -> Vec<String> {
+        let model = match &self.fingerprint {
+            Some(fingerprint) => format!("weights {fingerprint}"),
+            None => format!("engine {} of process {}", self.id, std::process::id()),
+        };
+        let config = self.model.config();
+        let EncodingKey { packing, switches, limits, .. } = encoding;
+        // Numbers print in full, and every field of these values with its name.
+        vec![
+            model,
+            format!("{config:?}"),
+            self.model.vision_format(),
+            format!("{:?}", self.model.decoder().device().location()),
+            format!("{:?}", self.preprocessing),
+            format!("{:?}", self.decode.alpha),
+            format!("{packing:?}"),
+            format!("{switches:?}"),
+            format!("{limits:?}"),
+        ]
     }
 }
 

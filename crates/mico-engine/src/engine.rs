@@ -1,5 +1,6 @@
 //! The engine: a model with everything around it that a request needs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use mico_model::{LoadOptions, LoadReport, Model, ModelConfig, ModelFiles};
@@ -11,15 +12,20 @@ use mico_vision::preprocessor_config::PreprocessorConfig;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::description::Description;
+use crate::encoded::EncodedImage;
 use crate::error::{Error, Result};
 use crate::families::{FAMILIES, FamilySpec};
+use crate::generate::Generation;
 use crate::model_traits::{model_traits, plan_context, token_layout};
 use crate::outcome::Outcome;
+use crate::pipeline::Prefill;
+use crate::prepare::Prepared;
 use crate::preprocess::{ImageLimits, Packing, Preprocessor, read_preprocessing};
 use crate::prompt::{ChatTemplate, Message, Piece, PromptStyle};
 use crate::prompt::{enclosed, encode, image_token_text, no_template, pieces};
 use crate::request::{ImageInput, Request, SessionOptions};
 use crate::schedule::ModelSchedule;
+use crate::sequence::Sequence;
 use crate::session::Session;
 use crate::sink::Sink;
 use crate::switches::Switches;
@@ -62,7 +68,7 @@ pub struct Engine {
     pub(crate) id: u64,
     pub(crate) family: &'static FamilySpec,
     pub(crate) model: Model,
-    pub(crate) tokenizer: Option<Tokenizer>,
+    pub(crate) tokenizer: Option<Arc<Tokenizer>>,
     pub(crate) schedule: ModelSchedule,
     /// The model as pruning methods see it.
     pub(crate) traits: ModelTraits,
@@ -71,19 +77,26 @@ pub struct Engine {
     /// The id that stands for an image in a prompt.
     pub(crate) placeholder: u32,
     pub(crate) template: Option<ChatTemplate>,
-    preprocessing: PreprocessorConfig,
-    decode: DecodeOptions,
+    pub(crate) preprocessing: PreprocessorConfig,
+    pub(crate) decode: DecodeOptions,
+    /// What names the weights beyond this process.
+    pub(crate) fingerprint: Option<String>,
     /// Why there is no tokenizer, if there is none.
     missing: String,
     pool: Option<ThreadPool>,
 }
 
-// Servers share one engine among threads, and move sessions between them.
+// Servers share one engine among threads, and move requests between them at any stage.
 const _: () = {
     const fn shared<T: Send + Sync>() {}
-    const fn moved<T: Send>() {}
+    const fn moved<T: Send + 'static>() {}
     shared::<Engine>();
     shared::<Request>();
+    shared::<EncodedImage>();
+    moved::<Prepared>();
+    moved::<Prefill>();
+    moved::<Generation>();
+    moved::<Sequence>();
     moved::<Session>();
     moved::<Outcome>();
     moved::<Error>();
@@ -139,8 +152,9 @@ impl Engine {
             placeholder: family.placeholder(config, tokenizer.as_ref()),
             family,
             model,
-            tokenizer,
+            tokenizer: tokenizer.map(Arc::new),
             ends,
+            fingerprint: None,
             preprocessing,
             template: None,
             decode: DecodeOptions::default(),
@@ -152,6 +166,12 @@ impl Engine {
     /// The same on a pool of its own with so many threads.
     pub fn with_threads(self, threads: usize) -> Result<Self> {
         Ok(Self { pool: Some(pool(threads)?), ..self })
+    }
+
+    /// The same under a name for its weights, such as a digest of the model's files, which makes
+    /// [`ImageKey`](crate::ImageKey)s comparable between processes. Without one they hold for this engine.
+    pub fn with_fingerprint(self, fingerprint: impl Into<String>) -> Self {
+        Self { fingerprint: Some(fingerprint.into()), ..self }
     }
 
     /// Runs `work` on the engine's threads, if it has any of its own.
@@ -171,7 +191,7 @@ impl Engine {
     }
 
     /// The tokenizer, if there is one.
-    pub fn tokenizer(&self) -> Option<&Tokenizer> {
+    pub fn tokenizer(&self) -> Option<&Arc<Tokenizer>> {
         self.tokenizer.as_ref()
     }
 

@@ -25,6 +25,11 @@ impl Features {
         Ok(Tensor::from_slice(&self.values, shape, &Device::Cpu)?)
     }
 
+    /// How many numbers there are in all rows.
+    pub(crate) fn numbers(&self) -> usize {
+        self.values.len()
+    }
+
     /// Number of rows, one per token.
     pub fn len(&self) -> usize {
         self.values.len() / self.width.max(1)

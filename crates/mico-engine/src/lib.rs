@@ -32,21 +32,25 @@ pub mod families;
 mod features;
 pub mod flops;
 mod generate;
+mod image_key;
 mod layout;
 mod model_traits;
 mod outcome;
 mod pipeline;
+mod prepare;
 mod preprocess;
 pub mod prompt;
 mod report;
 mod request;
 mod schedule;
+mod sequence;
 mod session;
 mod setting;
 mod sink;
 pub mod switches;
 pub mod tokenizer;
 mod trace;
+mod turn;
 mod units;
 mod visuals;
 
@@ -57,15 +61,22 @@ pub use engine::{Engine, EngineOptions};
 pub use error::{Error, Result};
 pub use estimate::{Counted, Estimate, TextTokens};
 pub use features::Features;
-pub use generate::{DEFAULT_MAX_NEW_TOKENS, Finish, Generation};
+pub use generate::{
+    Accepted, DEFAULT_MAX_NEW_TOKENS, Finish, Generation, GenerationOptions, TokenLogprob,
+};
+pub use image_key::ImageKey;
 pub use layout::{Extent, PromptLayout, Slot};
 pub use mico_select::pruner;
 pub use mico_util::ErrorKind;
 pub use outcome::{Answer, CutOutcome, ImageOutcome, Outcome, Stage1Outcome, Usage};
+pub use pipeline::{Advance, Prefill, Ready};
+pub use prepare::Prepared;
 pub use preprocess::ImageLimits;
 pub use prompt::{Message, Part, PromptFormat, PromptStyle, Role};
+pub use report::Report;
 pub use request::{ImageInput, Observe, Prompt, Request, SessionOptions, TurnRequest};
 pub use schedule::ModelSchedule;
+pub use sequence::Sequence;
 pub use session::Session;
 pub use setting::Setting;
 pub use sink::{Phase, Sink, Step, TextSink};
@@ -73,3 +84,4 @@ pub use switches::{
     InternFeature, LimitSource, PositionMode, SWITCHES, Switch, SwitchValue, Switches, VideoFeature,
 };
 pub use trace::{LogitsTrace, ModelTrace, Seconds, Stage2Trace, Trace};
+pub use turn::Progress;

@@ -7,7 +7,7 @@ use mico_select::pruner::Plan;
 use mico_vision::layout::VisualLayout;
 
 use crate::dump::Dump;
-use crate::generate::Finish;
+use crate::generate::{Finish, TokenLogprob};
 use crate::trace::{LogitsTrace, ModelTrace, Seconds, Trace};
 
 /// An answer and how it came about. Visual tokens are numbered through all images of the turn, in the
@@ -51,6 +51,8 @@ pub struct Answer {
     pub ids: Vec<u32>,
     /// Why generation ended: an end token, a stop string or the length limit.
     pub finish: Finish,
+    /// How likely each of the ids was, if the request asked for it.
+    pub logprobs: Option<Vec<TokenLogprob>>,
 }
 
 /// Token counts of one turn.

@@ -4,7 +4,7 @@ use mico_select::pruner::Pruning;
 use mico_vision::RgbImage;
 
 use crate::encoded::EncodedImage;
-use crate::generate::Generation;
+use crate::generate::GenerationOptions;
 use crate::preprocess::ImageLimits;
 use crate::prompt::{Message, PromptStyle};
 use crate::switches::Switches;
@@ -97,7 +97,7 @@ pub struct TurnRequest {
     /// The text of this turn, as messages or as token ids.
     pub prompt: Prompt,
     /// How the answer is made.
-    pub generation: Generation,
+    pub generation: GenerationOptions,
     /// What to report beside it.
     pub observe: Observe,
 }
@@ -105,7 +105,7 @@ pub struct TurnRequest {
 impl TurnRequest {
     /// A prompt about images, answered greedily.
     pub fn new(images: Vec<ImageInput>, prompt: Prompt) -> Self {
-        let (generation, observe) = (Generation::default(), Observe::default());
+        let (generation, observe) = (GenerationOptions::default(), Observe::default());
         Self { images, prompt, generation, observe }
     }
 }
@@ -133,7 +133,7 @@ impl Request {
     }
 
     /// The same with another way to make the answer.
-    pub fn generating(mut self, generation: Generation) -> Self {
+    pub fn generating(mut self, generation: GenerationOptions) -> Self {
         self.turn.generation = generation;
         self
     }

@@ -42,9 +42,9 @@ impl Step {
 
 /// Follows a request while it is worked on.
 ///
-/// The engine pushes: it calls back on the thread that works, right after each piece of work, instead
-/// of handing out an iterator. A caller can so follow, steer and stop a request without the engine
-/// having to suspend itself between a tower's blocks. Every method has a default that does nothing.
+/// [`crate::Session::ask`] calls back on the thread that works, right after each piece of work. A caller
+/// that would rather decide when the next piece is done takes a [`crate::Sequence`]. Every method has a
+/// default that does nothing.
 ///
 /// Answering [`ControlFlow::Break`] stops the work at once with [`Error::Cancelled`]. The session is
 /// then as it was before the turn: its caches, positions and history know nothing of it.
@@ -106,6 +106,6 @@ pub(crate) fn unless_stopped(flow: ControlFlow<()>) -> Result<()> {
 }
 
 /// Reports a step; an error if the caller stops there.
-pub(crate) fn report(sink: &mut dyn Sink, phase: Phase, done: usize, total: usize) -> Result<()> {
-    unless_stopped(sink.progress(Step::new(phase, done, total)))
+pub(crate) fn report(sink: &mut dyn Sink, step: Step) -> Result<()> {
+    unless_stopped(sink.progress(step))
 }

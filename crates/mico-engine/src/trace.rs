@@ -103,18 +103,25 @@ pub struct LogitsTrace {
 
 impl LogitsTrace {
     pub(crate) fn new(logits: &[f32]) -> Self {
-        let mut order: Vec<(u32, f32)> = (0_u32..).zip(logits.iter().copied()).collect();
-        let likelier = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if order.len() > TOP {
-            order.select_nth_unstable_by(TOP - 1, likelier);
-            order.truncate(TOP);
-        }
-        order.sort_by(likelier);
+        let order = likeliest(logits, TOP);
         Self { argmax: order.first().map_or(0, |first| first.0), top: order }
     }
 }
 
-/// Wall-clock time of one request by component, in seconds.
+/// The `count` highest logits with their ids, the lower id first among equals.
+pub(crate) fn likeliest(logits: &[f32], count: usize) -> Vec<(u32, f32)> {
+    let mut order: Vec<(u32, f32)> = (0_u32..).zip(logits.iter().copied()).collect();
+    let likelier = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    if count > 0 && order.len() > count {
+        order.select_nth_unstable_by(count - 1, likelier);
+    }
+    order.truncate(count);
+    order.sort_by(likelier);
+    order
+}
+
+/// Time a request's own work took by component, in seconds; time that others had in between is not in
+/// it. A step that several answers take together counts in equal shares.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Seconds {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mico_engine::{
-    Engine, EngineOptions, Error, ErrorKind, Generation, ImageInput, Message, Observe, Outcome,
-    Phase, Prompt, Session, SessionOptions, Sink, Step, TurnRequest,
+    Engine, EngineOptions, Error, ErrorKind, GenerationOptions, ImageInput, Message, Observe,
+    Outcome, Phase, Prompt, Session, SessionOptions, Sink, Step, TurnRequest,
 };
 use mico_model::config::QwenVision;
 use mico_model::{LoadOptions, Progress};
@@ -79,7 +79,7 @@ struct Talk {
 fn turn(text: &str, images: Vec<ImageInput>) -> TurnRequest {
     let prompt = Prompt::question(text, images.len());
     let mut turn = TurnRequest::new(images, prompt);
-    turn.generation = Generation { ignore_eos: true, ..Generation::greedy(ANSWER) };
+    turn.generation = GenerationOptions { ignore_eos: true, ..GenerationOptions::greedy(ANSWER) };
     turn.observe = Observe::TRACE;
     turn
 }

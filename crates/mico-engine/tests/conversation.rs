@@ -7,8 +7,8 @@ use mico_engine::prompt::{MISTRAL, VICUNA};
 use mico_engine::pruner::Pruning;
 use mico_engine::tokenizer::TextStream;
 use mico_engine::{
-    Finish, Generation, ImageInput, Message, Observe, Prompt, PromptStyle, Request, Sink, TextSink,
-    TurnRequest,
+    Finish, GenerationOptions, ImageInput, Message, Observe, Prompt, PromptStyle, Request, Sink,
+    TextSink, TurnRequest,
 };
 use mico_select::schedule::Budget;
 use support::{Case, later, messages, refined, stage2, top, u32s};
@@ -16,7 +16,7 @@ use support::{Case, later, messages, refined, stage2, top, u32s};
 fn turn(text: &str, images: Vec<ImageInput>, tokens: usize) -> TurnRequest {
     let prompt = Prompt::question(text, images.len());
     let mut turn = TurnRequest::new(images, prompt);
-    turn.generation = Generation::greedy(tokens);
+    turn.generation = GenerationOptions::greedy(tokens);
     turn.observe = Observe::TRACE;
     turn
 }
@@ -59,7 +59,7 @@ fn a_conversation_in_turns_equals_one_prompt_when_nothing_is_pruned() {
     ids.extend(case.engine.tokenizer().unwrap().encode("\nAnd this? ASSISTANT:").unwrap());
     let mut whole =
         Request::new(vec![case.image("portrait"), case.image("landscape")], Prompt::InputIds(ids));
-    whole.turn.generation = Generation::greedy(3);
+    whole.turn.generation = GenerationOptions::greedy(3);
     whole.turn.observe = Observe::TRACE;
     let whole = case.run(&whole);
     assert_eq!(whole.answer.ids, second.answer.ids);
@@ -206,7 +206,7 @@ fn streamed_pieces_join_to_the_whole_text() {
     lists.extend([vec![6, 4, 125, 5, 3], vec![4, 33, 5], (0..128).collect()]);
     lists.push((0..600_u32).map(|i| (i * i * 31 + 17) % 128).collect());
     for ids in lists {
-        let mut stream = TextStream::new(tokenizer);
+        let mut stream = TextStream::new(tokenizer.clone());
         let mut text = String::new();
         for &id in &ids {
             text.push_str(&stream.push(id).unwrap());
@@ -274,4 +274,33 @@ fn sampling_is_seeded_and_cold_sampling_is_greedy() {
     };
     assert_eq!(hot(1), hot(1));
     assert_ne!(hot(1), hot(2));
+}
+
+#[test]
+fn log_probabilities_are_those_of_the_models_own_logits() {
+    let case = Case::load("llava15");
+    let mut request = case.request(&case.runs("unpruned")[0]);
+    assert_eq!(case.run(&request).answer.logprobs, None);
+    request.turn.generation.logprobs = Some(4);
+    let greedy = case.run(&request);
+    let logprobs = greedy.answer.logprobs.as_ref().unwrap();
+    let ids: Vec<u32> = logprobs.iter().map(|token| token.id).collect();
+    assert_eq!(ids, greedy.answer.ids);
+    for token in logprobs {
+        assert_eq!((token.top.len(), token.top[0]), (4, (token.id, token.logprob)));
+        assert!(token.top.windows(2).all(|pair| pair[0].1 >= pair[1].1) && token.logprob <= 0.0);
+    }
+    let logits = &top(&greedy).top;
+    for (first, second) in logits.iter().zip(&logprobs[0].top) {
+        assert_eq!(first.0, second.0);
+        let shift = (first.1 - logits[0].1) - (second.1 - logprobs[0].logprob);
+        assert!(shift.abs() < 1e-4, "{shift}");
+    }
+    // Neither temperature nor a smaller choice changes them; the only choice left is the likeliest.
+    request.turn.generation.temperature = 5.0;
+    request.turn.generation.top_k = Some(1);
+    assert_eq!(case.run(&request).answer, greedy.answer);
+    request.turn.generation.top_k = Some(0);
+    let error = case.engine.run(&request, &mut ()).unwrap_err();
+    assert!(error.to_string().starts_with("top-k is 0"), "{error}");
 }

@@ -15,8 +15,8 @@ use candle_core::{Device, Tensor};
 use mico_engine::families::{FAMILIES, FamilySpec, LLAVA};
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Engine, EngineOptions, ErrorKind, Generation, ImageInput, Observe, Outcome, Prompt, Request,
-    SessionOptions,
+    Engine, EngineOptions, ErrorKind, GenerationOptions, ImageInput, Observe, Outcome, Prompt,
+    Request, SessionOptions,
 };
 use mico_select::Merge;
 use mico_select::schedule::Budget;
@@ -72,7 +72,7 @@ fn try_to_ask(engine: &Engine, pruning: Pruning) -> mico_engine::Result<Outcome>
     let image = ImageInput::Encoded(std::fs::read(image.unwrap().path()).unwrap());
     let request = Request::new(vec![image], Prompt::question("what is it?", 1))
         .with(pruning)
-        .generating(Generation { ignore_eos: true, ..Generation::greedy(6) })
+        .generating(GenerationOptions { ignore_eos: true, ..GenerationOptions::greedy(6) })
         .observing(Observe::TENSORS);
     engine.run(&request, &mut ())
 }

@@ -8,8 +8,8 @@ use candle_core::Tensor;
 use mico_engine::pruner::Pruning;
 use mico_engine::tokenizer::Tokenizer;
 use mico_engine::{
-    Engine, EngineOptions, Error, Generation, ImageInput, ImageLimits, Message, Outcome, Prompt,
-    PromptStyle, Request, Switches,
+    Engine, EngineOptions, Error, GenerationOptions, ImageInput, ImageLimits, Message, Outcome,
+    Prompt, PromptStyle, Request, Switches,
 };
 use mico_select::schedule::Budget;
 use mico_vision::RgbImage;
@@ -152,7 +152,7 @@ fn refinement_follows_a_block_with_attention() {
     assert_eq!(case.engine.describe().refine_layer, 4);
     assert!(case.engine.describe().uncalibrated);
     let mut request: Request = case.request(&case.runs("unpruned")[0]);
-    request.turn.generation = Generation::greedy(1);
+    request.turn.generation = GenerationOptions::greedy(1);
     request.options.pruning = refined(20, 3);
     let error = case.engine.run(&request, &mut ()).unwrap_err().to_string();
     assert!(error.contains("refine-layer is 3") && error.ends_with("attention: 4"), "{error}");

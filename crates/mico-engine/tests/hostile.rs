@@ -8,7 +8,7 @@ use std::path::Path;
 use mico_engine::families::LLAVA;
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Engine, EngineOptions, Error, Generation, ImageInput, ImageLimits, Prompt, PromptStyle,
+    Engine, EngineOptions, Error, GenerationOptions, ImageInput, ImageLimits, Prompt, PromptStyle,
     Request, SessionOptions,
 };
 use mico_model::config::LlavaVision;
@@ -72,13 +72,13 @@ fn budgets_and_blocks_out_of_range() {
 fn generation_options_out_of_range() {
     let case = Case::load("llava15");
     let request = case.request(&case.runs("unpruned")[0]);
-    let plain = Generation::default();
+    let plain = GenerationOptions::default();
     for generation in [
-        Generation { temperature: -1.0, ..plain.clone() },
-        Generation { temperature: f32::NAN, ..plain.clone() },
-        Generation { top_p: 0.0, ..plain.clone() },
-        Generation { top_p: 1.5, ..plain.clone() },
-        Generation { stop: vec![String::new()], ..plain.clone() },
+        GenerationOptions { temperature: -1.0, ..plain.clone() },
+        GenerationOptions { temperature: f32::NAN, ..plain.clone() },
+        GenerationOptions { top_p: 0.0, ..plain.clone() },
+        GenerationOptions { top_p: 1.5, ..plain.clone() },
+        GenerationOptions { stop: vec![String::new()], ..plain.clone() },
     ] {
         let mut request = request.clone();
         request.turn.generation = generation;
@@ -230,7 +230,7 @@ fn images_that_are_none_or_odd() {
     let case = Case::load("next-llama");
     let ask = |image: ImageInput| {
         let mut request = Request::new(vec![image], Prompt::InputIds(vec![1, 120, 5]));
-        request.turn.generation = Generation::greedy(2);
+        request.turn.generation = GenerationOptions::greedy(2);
         request.options.pruning = Pruning::mico(Budget::Tokens(6));
         case.engine.run(&request, &mut ())
     };
@@ -295,7 +295,8 @@ fn a_model_from_no_folder_and_one_of_the_papers_schedules() {
     assert_eq!((about.layers, about.refine_layer, about.uncalibrated), (32, 7, true));
     let image = ImageInput::Decoded(RgbImage::filled(Size::new(90, 60), [10, 200, 30]));
     let mut request = Request::new(vec![image], Prompt::InputIds(vec![1, 32_000, 5, 6]));
-    request.turn.generation = Generation { ignore_eos: true, ..Generation::greedy(2) };
+    request.turn.generation =
+        GenerationOptions { ignore_eos: true, ..GenerationOptions::greedy(2) };
     request.options.pruning = Pruning::mico(Budget::Tokens(64));
     let outcome = engine.run(&request, &mut ()).unwrap();
     assert_eq!(outcome.usage.visual_tokens, 576);

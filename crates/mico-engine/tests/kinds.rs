@@ -12,8 +12,8 @@ use mico_engine::pruner::{
     Cut, Plan, PlanRequest, Pruner, Pruning, Quota, Signals, Stage1Plan, Stage1View, Stage2View,
 };
 use mico_engine::{
-    Engine, EngineOptions, Error, ErrorKind, Generation, ImageInput, ImageLimits, Message, Prompt,
-    Request, Result, SessionOptions, Sink, Step, Switches, TurnRequest,
+    Engine, EngineOptions, Error, ErrorKind, GenerationOptions, ImageInput, ImageLimits, Message,
+    Prompt, Request, Result, SessionOptions, Sink, Step, Switches, TurnRequest,
 };
 use mico_select::methods::pruner_by_name;
 use mico_select::schedule::Budget;
@@ -60,7 +60,7 @@ fn wrong_options() -> Vec<Row> {
     let mico = |tokens| Pruning::mico(Budget::Tokens(tokens));
     let generate = |generation| run(&case, |request| request.turn.generation = generation);
     let made = |name, settings| Ok(pruner_by_name(name, settings).map(|_| ())?);
-    let plain = Generation::default();
+    let plain = GenerationOptions::default();
     let tiles = ImageLimits { max_tiles: Some(0), ..ImageLimits::default() };
     let pixels = ImageLimits { max_pixels: Some(10), ..ImageLimits::default() };
     let check = |name: &str, limits| Case::load(name).engine.check(&with_limits(limits));
@@ -75,9 +75,9 @@ fn wrong_options() -> Vec<Row> {
         ("value of a setting", made("mico", setting("relevance", "all"))),
         ("unknown switch", "speed=1".parse::<Switches>().map(|_| ())),
         ("value of a switch", "relevance=all".parse::<Switches>().map(|_| ())),
-        ("temperature", generate(Generation { temperature: -1.0, ..plain.clone() })),
-        ("top-p", generate(Generation { top_p: 0.0, ..plain.clone() })),
-        ("empty stop string", generate(Generation { stop: vec![String::new()], ..plain })),
+        ("temperature", generate(GenerationOptions { temperature: -1.0, ..plain.clone() })),
+        ("top-p", generate(GenerationOptions { top_p: 0.0, ..plain.clone() })),
+        ("empty stop string", generate(GenerationOptions { stop: vec![String::new()], ..plain })),
         ("a limit the family does not know", check("llava15", pixels)),
         ("a limit out of range", check("internvl3", tiles)),
         ("a limit below the least", check("qwen25", pixels)),

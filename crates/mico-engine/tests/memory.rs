@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use mico_engine::families::FamilySpec;
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Engine, Generation, ImageInput, ImageLimits, Outcome, Phase, Prompt, Request, Sink, Step,
+    Engine, GenerationOptions, ImageInput, ImageLimits, Outcome, Phase, Prompt, Request, Sink, Step,
 };
 use mico_model::config::{QwenTowerKind, QwenVision, VideoVision};
 use mico_model::{Model, ModelConfig, Preset, SyntheticOptions};
@@ -118,7 +118,7 @@ fn measured(engine: &Engine, request: &Request) -> (Outcome, usize) {
 fn request(image: ImageInput) -> Request {
     let ids: Vec<u32> = (3..23).chain([999]).chain(30..60).collect();
     let mut request = Request::new(vec![image], Prompt::InputIds(ids));
-    request.turn.generation = Generation::greedy(2);
+    request.turn.generation = GenerationOptions::greedy(2);
     request
 }
 

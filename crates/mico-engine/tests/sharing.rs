@@ -10,7 +10,7 @@ use std::sync::Barrier;
 use mico_engine::prompt::{PLAIN, VICUNA};
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Engine, EngineOptions, Generation, ImageInput, ImageLimits, Observe, Outcome, Prompt,
+    Engine, EngineOptions, GenerationOptions, ImageInput, ImageLimits, Observe, Outcome, Prompt,
     PromptStyle, Request, Session, SessionOptions, Sink, Step, TurnRequest,
 };
 use mico_select::Settings;
@@ -101,7 +101,7 @@ fn settings() -> Vec<(&'static str, &'static str, Vec<SessionOptions>)> {
 fn request(image: &ImageInput, options: SessionOptions) -> Request {
     Request::new(vec![image.clone()], Prompt::question("What is it?", 1))
         .with(options)
-        .generating(Generation { ignore_eos: true, ..Generation::greedy(4) })
+        .generating(GenerationOptions { ignore_eos: true, ..GenerationOptions::greedy(4) })
         .observing(Observe::TENSORS)
 }
 

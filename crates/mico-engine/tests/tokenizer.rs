@@ -309,3 +309,22 @@ fn random_components_end_in_ids_or_in_an_error() {
     }
     assert!(used > 100, "only {used} files were accepted");
 }
+
+#[test]
+fn the_bytes_of_single_tokens_join_to_the_text() {
+    for case in ["llava15", "qwen25", "internvl3", "video"] {
+        let tokenizer = Tokenizer::open(&folder(case)).unwrap();
+        for text in ["What is it?", "café", "a\nb  c"] {
+            let ids = tokenizer.encode(text).unwrap();
+            let bytes: Vec<u8> =
+                ids.iter().flat_map(|&id| tokenizer.token_bytes(id).unwrap()).collect();
+            // A vocabulary of pieces writes a space before the first word.
+            let joined = String::from_utf8(bytes).unwrap();
+            let whole = tokenizer.decode(&ids).unwrap();
+            assert_eq!(joined.trim_start(), whole.trim_start(), "{case}: {text}");
+        }
+        let special = &tokenizer.specials()[0];
+        assert_eq!(tokenizer.token_bytes(special.id).unwrap(), special.text.as_bytes(), "{case}");
+        assert_eq!(tokenizer.token_bytes(u32::MAX), None, "{case}");
+    }
+}

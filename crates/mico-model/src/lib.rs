@@ -102,5 +102,5 @@ pub use quant::{QuantKind, QuantNote};
 pub use relevance::{Normalization, attention_row, text_to_visual_attention};
 pub use rope::{Position, Positions};
 pub use synthetic::SyntheticOptions;
-pub use vision::{AttentionTaps, Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
+pub use vision::{AttentionTaps, Embedded, Encoded, Grid, Pixels, TowerRun, VisionTaps};
 pub use weights::{Precision, Progress, ProgressFn};

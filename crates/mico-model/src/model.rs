@@ -13,7 +13,7 @@ use crate::error::Result;
 use crate::files::ModelFiles;
 use crate::quant::{QuantKind, QuantNote};
 use crate::synthetic::{SyntheticOptions, SyntheticSource};
-use crate::vision::{Embedded, Encoded, Pixels, TowerProgress, VisionTaps};
+use crate::vision::{Embedded, Encoded, Pixels, TowerRun, VisionTaps};
 use crate::weights::{Builder, Precision, ProgressFn};
 
 /// How to load a model.
@@ -61,7 +61,7 @@ pub struct Model {
     config: ModelConfig,
     /// Whether tower and projector are in 16-bit fixed point.
     rounded: bool,
-    vision: Box<dyn VisionSide>,
+    vision: Arc<dyn VisionSide>,
     decoder: Decoder,
 }
 
@@ -106,7 +106,7 @@ impl Model {
 
     /// Also says what could not be quantised as asked.
     fn build(mut b: Builder, config: ModelConfig) -> Result<(Self, Vec<QuantNote>)> {
-        let vision = (config.family.architecture().build)(&mut b, &config)?;
+        let vision = Arc::from((config.family.architecture().build)(&mut b, &config)?);
         let decoder = Decoder::build(&mut b, &config.decoder)?;
         let rounded = b.rounds();
         Ok((Self { config, rounded, vision, decoder }, b.notes))
@@ -135,19 +135,15 @@ impl Model {
         &self.decoder
     }
 
-    /// Runs the tower on one image and observes what `taps` asks for.
-    pub fn encode(&self, pixels: Pixels, taps: VisionTaps) -> Result<Encoded> {
-        self.vision.encode(pixels, taps, TowerProgress::default())
+    /// Begins to run the tower on one image, to be followed block by block, and to observe what `taps`
+    /// asks for.
+    pub fn begin_encoding(&self, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
+        Arc::clone(&self.vision).begin(pixels, taps)
     }
 
-    /// [`Self::encode`] for inputs that take long.
-    pub fn encode_with_progress(
-        &self,
-        pixels: Pixels,
-        taps: VisionTaps,
-        progress: TowerProgress<'_>,
-    ) -> Result<Encoded> {
-        self.vision.encode(pixels, taps, progress)
+    /// Runs the tower on one image from beginning to end.
+    pub fn encode(&self, pixels: Pixels, taps: VisionTaps) -> Result<Encoded> {
+        self.begin_encoding(pixels, taps)?.finish()
     }
 
     /// Brings rows of Stage-1 features into the decoder's space where the family's projector takes

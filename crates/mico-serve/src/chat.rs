@@ -36,14 +36,12 @@ struct Ready {
     planned: Planned,
     media: Duration,
     deadline: tokio::time::Instant,
-    limit: Duration,
     arrived: Instant,
 }
 
 /// What an answer's documents have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
-    pub(crate) app: Arc<App>,
     pub(crate) id: String,
     pub(crate) created: u64,
     pub(crate) model: String,
@@ -144,7 +142,6 @@ async fn accept(
     let ticket = app.backend()?.submit(planned, submission, sender)?;
     let job = Job { events: receiver, _ticket: ticket, app: Arc::clone(app), ended: false };
     let answer = Answer {
-        app: Arc::clone(app),
         id: completion_id(),
         created: unix_time(),
         model: resolved.model,
@@ -200,7 +197,7 @@ async fn prepare(app: &Arc<App>, request: Request<Body>) -> Result<Ready> {
     };
     let (call, resolved, planned, media) =
         timeout_at(deadline, work).await.map_err(|_| timed_out(limit))??;
-    Ok(Ready { call, resolved, planned, media, deadline, limit, arrived })
+    Ok(Ready { call, resolved, planned, media, deadline, arrived })
 }
 
 /// Gets the media and lets the model plan; on a thread that may block.

@@ -27,7 +27,7 @@ fn talk(engine: &Engine, budget: Option<usize>, images: &[&str], lines: &str) ->
     let inputs = inputs.into_iter().map(ImageInput::Decoded).collect();
     let visuals = Visuals { inputs, labels: Vec::new() };
     let outputs = Outputs::default();
-    let start = Start { setting, visuals, generation: Generation::greedy(8), outputs };
+    let start = Start { setting, visuals, generation: GenerationOptions::greedy(8), outputs };
     let quiet = |_: &str| None;
     let mut conversation = Conversation::new(engine, start, &quiet).unwrap();
     let (mut out, mut notes) = (Vec::new(), Vec::new());

@@ -2,24 +2,25 @@
 
 /// Lets text through up to a stop string, and holds back what may become one.
 #[derive(Debug)]
-pub(super) struct StopGate<'a> {
-    stops: &'a [String],
+pub(super) struct StopGate {
+    stops: Vec<String>,
     held: String,
 }
 
-impl<'a> StopGate<'a> {
-    pub(super) fn new(stops: &'a [String]) -> Self {
+impl StopGate {
+    pub(super) fn new(stops: Vec<String>) -> Self {
         Self { stops, held: String::new() }
     }
 
     /// Takes in text; returns what is certain to be part of the answer, and the stop string if one
     /// came up.
-    pub(super) fn push(&mut self, text: &str) -> (String, Option<&'a str>) {
+    pub(super) fn push(&mut self, text: &str) -> (String, Option<String>) {
         self.held.push_str(text);
         let found = self.stops.iter().filter_map(|stop| Some((self.held.find(stop)?, stop)));
         if let Some((at, stop)) = found.min_by_key(|&(at, stop)| (at, usize::MAX - stop.len())) {
+            let stop = Some(stop.clone());
             self.held.truncate(at);
-            return (std::mem::take(&mut self.held), Some(stop));
+            return (std::mem::take(&mut self.held), stop);
         }
         let certain = self.held.len() - self.open();
         let rest = self.held.split_off(certain);
@@ -47,13 +48,13 @@ mod tests {
 
     fn feed(stops: &[&str], pieces: &[&str]) -> (String, Option<String>) {
         let stops: Vec<String> = stops.iter().map(ToString::to_string).collect();
-        let mut gate = StopGate::new(&stops);
+        let mut gate = StopGate::new(stops);
         let mut out = String::new();
         for piece in pieces {
             let (text, stop) = gate.push(piece);
             out.push_str(&text);
             if let Some(stop) = stop {
-                return (out, Some(stop.to_owned()));
+                return (out, Some(stop));
             }
         }
         out.push_str(&gate.finish());

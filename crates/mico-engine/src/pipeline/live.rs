@@ -1,17 +1,13 @@
 //! The tokens alive at some depth of the decoder, with their position ids.
 
-use std::ops::Range;
-
 use candle_core::Tensor;
 use mico_model::{Caches, Decoder, DeepStack, Position, Positions, QkTap, Tap, Tokens};
 use mico_select::pruner::PositionRule;
 use mico_select::{Merge, Replacement, Selection};
 
-use super::{Stage1, Telemetry, TurnContext, arrange, gather};
+use super::{Stage1, TurnContext, arrange, gather};
 use crate::error::Result;
 use crate::layout::{PromptLayout, Slot};
-use crate::sink::Phase;
-use crate::trace::timed;
 
 /// The rows of the residual stream that are visual, and those that are text.
 #[derive(Debug)]
@@ -36,8 +32,8 @@ impl RowKinds {
 }
 
 /// The rows of the residual stream between two blocks.
-pub(super) struct LiveTokens<'a> {
-    context: TurnContext<'a>,
+#[derive(Debug)]
+pub(super) struct LiveTokens {
     /// How position ids follow from what was dropped.
     pub(super) rule: PositionRule,
     pub(super) hidden: Tensor,
@@ -49,20 +45,22 @@ pub(super) struct LiveTokens<'a> {
     start: u32,
     /// Slot of each row in the prompt.
     rows: Vec<u32>,
+    /// Which rows are visual, and which are text.
+    pub(super) kinds: RowKinds,
     /// Visual tokens among them, in the order in which they stand.
     pub(super) visual: Vec<usize>,
     /// What the first blocks add to those.
     deepstack: Option<DeepStack>,
 }
 
-impl<'a> LiveTokens<'a> {
+impl LiveTokens {
     /// The tokens that enter block 1: text and Stage-1 survivors at their places.
     pub(super) fn enter(
-        context: TurnContext<'a>,
+        context: &TurnContext<'_>,
         stage1: &Stage1,
         rule: PositionRule,
     ) -> Result<Self> {
-        let (decoder, layout) = (context.decoder(), context.layout);
+        let (decoder, layout) = (context.decoder(), &context.turn.layout);
         let rows = rows_of(layout, &stage1.kept, &stage1.sequence);
         let hidden = embeddings(decoder, layout, &rows, stage1.embeds.as_ref())?;
         let ids: Vec<Position> = match rule {
@@ -71,13 +69,13 @@ impl<'a> LiveTokens<'a> {
             }
             PositionRule::Compact | PositionRule::Packed => numbered(rows.len()),
         };
-        let start = context.starts.first().copied().unwrap_or(0);
-        let layers = &stage1.deepstack;
-        let deepstack = (!layers.is_empty())
-            .then(|| DeepStack::new(row_kinds(layout, &rows).visual, layers.clone()));
+        let start = context.turn.starts.first().copied().unwrap_or(0);
+        let (kinds, layers) = (row_kinds(layout, &rows), &stage1.deepstack);
+        let deepstack =
+            (!layers.is_empty()).then(|| DeepStack::new(kinds.visual.clone(), layers.clone()));
         let positions = decoder.positions_at(moved(&ids, start))?;
         let visual = stage1.sequence.clone();
-        Ok(Self { context, rule, hidden, positions, ids, start, rows, visual, deepstack })
+        Ok(Self { rule, hidden, positions, ids, start, rows, kinds, visual, deepstack })
     }
 
     /// Number of rows that are still in the residual stream, text included.
@@ -90,11 +88,6 @@ impl<'a> LiveTokens<'a> {
         Tokens { hidden, positions, deepstack: self.deepstack.as_ref() }
     }
 
-    /// Which rows are visual, and which are text.
-    pub(super) fn row_kinds(&self) -> RowKinds {
-        row_kinds(self.context.layout, &self.rows)
-    }
-
     /// The slot of a row.
     pub(super) fn slot(&self, row: u32) -> u32 {
         self.rows[row as usize]
@@ -105,45 +98,42 @@ impl<'a> LiveTokens<'a> {
         (0_u32..).zip(&self.rows).filter(|(_, row)| slots.contains(row)).map(|(at, _)| at).collect()
     }
 
-    /// Runs the tokens through some blocks, one at a time so that the caller can follow and stop.
+    /// Runs the tokens through one block (0-based).
     pub(super) fn advance(
         &mut self,
-        blocks: Range<usize>,
+        context: &TurnContext<'_>,
+        block: usize,
         caches: &mut Caches,
         tap: Option<&Tap>,
-        telemetry: &mut Telemetry<'_>,
     ) -> Result<Option<QkTap>> {
-        let decoder = self.context.decoder();
-        let mut tapped = None;
-        for block in blocks {
-            self.set_block_positions(block)?;
-            let taps = tap.filter(|tap| tap.block == block).map(std::slice::from_ref);
-            let run = timed(&mut telemetry.seconds.decoder_prefill, || {
-                decoder.run_tokens(block..block + 1, self.tokens(), caches, taps.unwrap_or(&[]))
-            })?;
-            self.hidden = run.hidden;
-            tapped = run.taps.into_iter().next().or(tapped);
-            telemetry.report(Phase::Prefill, block + 1, decoder.blocks())?;
-        }
-        Ok(tapped)
+        self.set_block_positions(context, block)?;
+        let taps = tap.map_or(&[][..], std::slice::from_ref);
+        let run = context.decoder().run_tokens(block..block + 1, self.tokens(), caches, taps)?;
+        self.hidden = run.hidden;
+        Ok(run.taps.into_iter().next())
     }
 
     /// Takes the position ids of a block (0-based), should its count of earlier tokens be another.
-    pub(super) fn set_block_positions(&mut self, block: usize) -> Result<()> {
-        let start = self.context.starts.get(block).copied().unwrap_or(self.start);
+    pub(super) fn set_block_positions(
+        &mut self,
+        context: &TurnContext<'_>,
+        block: usize,
+    ) -> Result<()> {
+        let start = context.turn.starts.get(block).copied().unwrap_or(self.start);
         if start != self.start {
             self.start = start;
-            self.positions = self.context.decoder().positions_at(moved(&self.ids, start))?;
+            self.positions = context.decoder().positions_at(moved(&self.ids, start))?;
         }
         Ok(())
     }
 
     /// Drops all visual tokens but those of a selection.
-    pub(super) fn keep(&mut self, selection: &Selection) -> Result<()> {
-        let (layout, kinds) = (self.context.layout, self.row_kinds());
-        let stay = surviving_rows(&kinds, self.len(), selection);
+    pub(super) fn keep(&mut self, context: &TurnContext<'_>, selection: &Selection) -> Result<()> {
+        let kinds = &self.kinds;
+        let stay = surviving_rows(kinds, self.len(), selection);
         let hidden = arrange(&self.hidden, &to_row_selection(selection, &kinds.visual, &stay))?;
         let rows: Vec<u32> = stay.iter().map(|&at| self.rows[at as usize]).collect();
+        let left = row_kinds(&context.turn.layout, &rows);
         let places = visual_places(&stay, &kinds.visual);
         let visual = places.iter().map(|&place| self.visual[place as usize]).collect();
         let (ids, positions) = match self.rule {
@@ -153,7 +143,7 @@ impl<'a> LiveTokens<'a> {
             }
             PositionRule::Packed => {
                 let ids = numbered(stay.len());
-                let positions = self.context.decoder().positions_at(moved(&ids, self.start))?;
+                let positions = context.decoder().positions_at(moved(&ids, self.start))?;
                 (ids, positions)
             }
         };
@@ -161,12 +151,13 @@ impl<'a> LiveTokens<'a> {
             Some(deepstack) => {
                 let layers = deepstack.layers().iter().map(|layer| gather(layer, &places));
                 let layers = layers.collect::<Result<Vec<_>>>()?;
-                Some(DeepStack::new(row_kinds(layout, &rows).visual, layers))
+                Some(DeepStack::new(left.visual.clone(), layers))
             }
             None => None,
         };
         (self.hidden, self.positions, self.ids) = (hidden, positions, ids);
-        (self.rows, self.visual, self.deepstack) = (rows, visual, deepstack);
+        (self.rows, self.kinds) = (rows, left);
+        (self.visual, self.deepstack) = (visual, deepstack);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The two-stage pipeline: pixels to visual embeddings, Stage 1, decoder blocks, Stage 2, the rest.
 
+mod blocks;
 mod context;
 mod live;
 mod prefill;
@@ -9,13 +10,13 @@ mod stage1;
 mod stage2;
 mod vision;
 
-pub(crate) use context::{Telemetry, TurnContext};
-pub(crate) use prefill::{Prefilled, prefill};
+pub(crate) use blocks::Prefilled;
+pub(crate) use context::{Turn, TurnContext};
+pub use prefill::{Advance, Prefill, Ready};
 pub use question::QuestionWords;
-pub(crate) use question::{QuestionText, question};
 pub(crate) use signals::vision_taps;
-pub(crate) use stage1::{Stage1, stage1};
-pub(crate) use vision::{EncodeOptions, VisionOutput, encode, grids};
+pub(crate) use stage1::Stage1;
+pub(crate) use vision::{EncodeOptions, ImageRun, VisionOutput, grids};
 
 use candle_core::{Device, Tensor};
 use mico_select::{Rows, Selection};

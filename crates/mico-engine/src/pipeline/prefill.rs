@@ -1,206 +1,227 @@
-//! A turn through the decoder: all its tokens, pruned on the way as planned.
+//! A turn from its prepared images to the first logits, as a value that is worked on step by step.
 
-use candle_core::Tensor;
-use mico_model::{Caches, Position};
-use mico_select::pruner::{Cut, PositionRule, TextAttention};
-use mico_select::{Merge, Selection};
+use std::collections::VecDeque;
 
-use super::live::LiveTokens;
-use super::stage2::{CutSignals, Observing, choose, raters, tap};
-use super::{Stage1, Telemetry, TurnContext};
+use mico_model::Caches;
+
+use super::blocks::Blocks;
+use super::question::question;
+use super::stage1::Selecting;
+use super::{EncodeOptions, ImageRun, Stage1, Turn, TurnContext};
+use crate::encoded::{EncodedImage, EncodingKey, VisualInput};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::sink::Phase;
-use crate::trace::timed;
+use crate::features::Features;
+use crate::generate::{Generation, GenerationOptions, GenerationStart, check_finite};
+use crate::image_key::ImageKey;
+use crate::prepare::Prepared;
+use crate::report::Report;
+use crate::sink::Step;
+use crate::trace::{Seconds, timed};
 
-/// Result of a prefill: the first logits, and what decoding and traces need of the tokens that
-/// stayed.
+/// A prompt on its way to the first logits. Between two steps it is a value that owns all it has: it may
+/// wait, be moved to another thread, or be dropped, which cancels it. Only its caches are elsewhere.
 #[derive(Debug)]
-pub(crate) struct Prefilled {
-    /// Logits at the last token, `[vocab]`.
-    pub(crate) logits: Tensor,
-    /// Position ids of the tokens that entered block 1.
-    pub(crate) position_ids: Vec<Position>,
-    /// Logical position of the token that follows, in each block.
-    pub(crate) next_positions: Vec<u32>,
-    /// What each cut left.
-    pub(crate) cuts: Vec<CutSurvivors>,
-    /// Visual tokens in each block.
-    pub(crate) visual_per_block: Vec<usize>,
-    /// What the cuts saw: the last one, or all of them.
-    pub(crate) observed: Vec<CutSignals>,
+pub struct Prefill {
+    engine: u64,
+    turn: Turn,
+    how: EncodeOptions,
+    encoding: EncodingKey,
+    keys: Vec<ImageKey>,
+    /// Images that have not been through the vision side.
+    inputs: VecDeque<VisualInput>,
+    /// Those that have.
+    images: Vec<EncodedImage>,
+    generation: GenerationOptions,
+    seconds: Seconds,
+    work: Work,
 }
 
-/// What a cut left.
+/// What a prefill is at.
 #[derive(Debug)]
-pub(crate) struct CutSurvivors {
-    /// The block, counted from 1.
-    pub(crate) block: usize,
-    /// Visual tokens, numbered as in the prompt, ascending.
-    pub(crate) visual: Vec<usize>,
-    /// Tokens that took others in.
-    pub(crate) merges: Vec<Merge>,
+enum Work {
+    /// The vision side, on the next of the inputs.
+    Encode(Option<Box<ImageRun>>),
+    /// Stage 1.
+    Select(Box<Selecting>),
+    /// The decoder, with its cuts.
+    Run(Box<Running>),
+    /// The logits were handed out, or a step failed.
+    Over,
 }
 
-impl CutSurvivors {
-    fn new(block: usize, live: &LiveTokens<'_>, selection: &Selection, before: &[usize]) -> Self {
-        let mut visual = live.visual.clone();
-        visual.sort_unstable();
-        let merges = selection.merges.iter().map(|merge| Merge {
-            target: before[merge.target],
-            sources: merge.sources.iter().map(|&place| before[place]).collect(),
-            ..merge.clone()
-        });
-        Self { block, visual, merges: merges.collect() }
-    }
+/// Tokens in the decoder, and how they came there.
+#[derive(Debug)]
+struct Running {
+    blocks: Blocks,
+    stage1: Stage1,
+    question: Option<Features>,
 }
 
-/// Runs a turn through the decoder, on top of what its caches hold.
-pub(crate) fn prefill(
-    context: &TurnContext<'_>,
-    stage1: &Stage1,
-    caches: &mut Caches,
-    telemetry: &mut Telemetry<'_>,
-) -> Result<Prefilled> {
-    let mut prefill = Prefill::enter(*context, stage1, telemetry)?;
-    for cut in prefill.cuts {
-        prefill.cut(cut, caches, telemetry)?;
-    }
-    prefill.finish(caches, telemetry)
+/// How far one call of [`Prefill::advance`] brought a prompt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Advance {
+    /// One more step is done: a block of the tower on the views that go through it together, a selection,
+    /// or a block of the decoder.
+    Step(Step),
+    /// All steps were done before; nothing was computed but what an answer begins with.
+    Ready(Box<Ready>),
 }
 
-/// A turn between two blocks.
-struct Prefill<'a> {
-    context: TurnContext<'a>,
-    live: LiveTokens<'a>,
-    cuts: &'a [Cut],
-    /// Slots of the words that rate visual tokens, if a cut asks for them.
-    raters: Vec<u32>,
-    /// Rows that entered block 1, and their position ids.
-    entered: Vec<Position>,
-    /// Number of decoder blocks that have run, which is the 0-based index of the next one.
-    from: usize,
-    rows_per_block: Vec<usize>,
-    visual_per_block: Vec<usize>,
-    survivors: Vec<CutSurvivors>,
-    observed: Vec<CutSignals>,
+/// A prompt whose logits are there.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Ready {
+    /// The answer, before its first token.
+    pub generation: Generation,
+    /// Logits at the last token of the prompt, the first for [`Generation::accept`].
+    pub logits: Vec<f32>,
+    /// What happened so far, to become an [`crate::Outcome`].
+    pub report: Report,
 }
 
-/// Positions are renumbered only where tokens go: an untouched prompt stays as it is.
-fn position_rule(context: &TurnContext<'_>, stage1: &Stage1) -> PositionRule {
-    let entered = stage1.kept.len();
-    let whole = entered == context.layout.visual_tokens()
-        && context.plan.cuts.iter().all(|cut| cut.keep >= entered);
-    if whole { PositionRule::Original } else { context.positions() }
-}
-
-impl<'a> Prefill<'a> {
-    fn enter(
-        context: TurnContext<'a>,
-        stage1: &Stage1,
-        telemetry: &mut Telemetry<'_>,
-    ) -> Result<Self> {
-        let rule = position_rule(&context, stage1);
-        let live = LiveTokens::enter(context, stage1, rule)?;
-        // Without visual tokens there is nothing to cut.
-        let cuts: &[Cut] = if live.visual.is_empty() { &[] } else { &context.plan.cuts };
-        let rated = cuts.iter().any(|cut| cut.signals.attention() == Some(TextAttention::Raters));
-        let raters = if rated {
-            timed(&mut telemetry.seconds.stage2_relevance, || raters(&live))?
-        } else {
-            Vec::new()
-        };
-        Ok(Self {
-            context,
-            cuts,
-            raters,
-            entered: live.positions.ids().to_vec(),
-            live,
-            from: 0,
-            rows_per_block: Vec::new(),
-            visual_per_block: Vec::new(),
-            survivors: Vec::new(),
-            observed: Vec::new(),
-        })
-    }
-
-    /// Runs the blocks up to a cut, observes what it declares, and drops what it does not keep.
-    fn cut(&mut self, cut: &Cut, caches: &mut Caches, telemetry: &mut Telemetry<'_>) -> Result<()> {
-        let (decoder, live) = (self.context.decoder(), &mut self.live);
-        if cut.block <= self.from || cut.block >= decoder.blocks() {
-            let accepted = format!("{} to {}", self.from + 1, decoder.blocks() - 1);
-            return Err(Error::range("refine-layer", cut.block, accepted));
+impl Prefill {
+    /// The prefill of a turn, before its first step. The caches it is given must be those of the session
+    /// that the turn was prepared for, or empty ones for [`Engine::prepare`].
+    pub fn new(prepared: Prepared) -> Self {
+        Self {
+            engine: prepared.engine,
+            turn: prepared.turn,
+            how: prepared.how,
+            encoding: prepared.encoding,
+            keys: prepared.keys,
+            inputs: prepared.inputs.into(),
+            images: Vec::new(),
+            generation: prepared.generation,
+            seconds: prepared.seconds,
+            work: Work::Encode(None),
         }
-        self.visual_per_block.resize(cut.block, live.visual.len());
-        self.rows_per_block.resize(cut.block, live.len());
-        let drops = cut.keep < live.visual.len();
-        let looks = drops || self.context.observe_all;
-        let kinds = live.row_kinds();
-        let wanted = looks.then(|| tap(cut, &kinds, live.len(), &live.rows_at(&self.raters)));
-        let tapped =
-            live.advance(self.from..cut.block, caches, wanted.flatten().as_ref(), telemetry)?;
-        self.from = cut.block;
-        let mut seen = CutSignals::default();
-        if looks {
-            live.set_block_positions(cut.block)?;
-            let kinds = kinds.first(cut.among);
-            let observing =
-                Observing { decoder, caches, live, kinds: &kinds, tap: tapped.as_ref() };
-            seen = timed(&mut telemetry.seconds.stage2_relevance, || observing.observe(cut))?;
-        }
-        let selection = choose(&self.context, cut, &seen, live.visual.len(), telemetry.seconds)?;
-        self.apply(cut, selection, drops)?;
-        if !self.context.observe_all {
-            self.observed.clear();
-        }
-        self.observed.push(seen);
-        telemetry.report(Phase::Stage2, self.survivors.len(), self.cuts.len())
     }
 
-    fn apply(&mut self, cut: &Cut, mut selection: Selection, drops: bool) -> Result<()> {
-        let before = self.live.visual.clone();
-        if drops {
-            if self.live.rule != PositionRule::Packed {
-                selection.sequence.clear();
+    /// Does the next step, on the engine's threads. After an error there is none.
+    pub fn advance(&mut self, engine: &Engine, caches: &mut Caches) -> Result<Advance> {
+        if self.engine != engine.id {
+            return Err(Error::Conversation("it was begun with another engine".into()));
+        }
+        engine.install(|| {
+            loop {
+                let advanced = match std::mem::replace(&mut self.work, Work::Over) {
+                    Work::Encode(run) => self.encode(engine, run)?,
+                    Work::Select(selecting) => self.select(engine, selecting)?,
+                    Work::Run(running) => self.run(engine, running, caches)?,
+                    Work::Over => {
+                        return Err(Error::Conversation(
+                            "the prompt is over, or failed before".into(),
+                        ));
+                    }
+                };
+                if let Some(advanced) = advanced {
+                    return Ok(advanced);
+                }
             }
-            self.live.keep(&selection)?;
-        }
-        self.survivors.push(CutSurvivors::new(cut.block, &self.live, &selection, &before));
-        Ok(())
-    }
-
-    /// Runs the remaining blocks and the head.
-    fn finish(mut self, caches: &mut Caches, telemetry: &mut Telemetry<'_>) -> Result<Prefilled> {
-        let (decoder, live) = (self.context.decoder(), &mut self.live);
-        let blocks = decoder.blocks();
-        self.visual_per_block.resize(blocks, live.visual.len());
-        self.rows_per_block.resize(blocks, live.len());
-        let last = blocks - 1;
-        live.advance(self.from..last, caches, None, telemetry)?;
-        live.set_block_positions(last)?;
-        let logits = timed(&mut telemetry.seconds.decoder_prefill, || {
-            // Pruned or not, the prompt ends this way, so that keeping everything changes no bit.
-            let last = decoder.run_tokens_to_last(last, live.tokens(), caches)?;
-            Ok::<Tensor, Error>(decoder.logits(&last)?.squeeze(0)?)
-        })?;
-        telemetry.report(Phase::Prefill, blocks, blocks)?;
-        Ok(Prefilled {
-            logits,
-            next_positions: self.next_positions(),
-            position_ids: self.entered,
-            cuts: self.survivors,
-            visual_per_block: self.visual_per_block,
-            observed: self.observed,
         })
     }
 
-    /// Position of the token that follows the prompt, in each block.
-    fn next_positions(&self) -> Vec<u32> {
-        let advance = |block: usize| match self.live.rule {
-            PositionRule::Original => self.context.layout.next_position(),
-            PositionRule::Compact => self.entered.len() as u32,
-            PositionRule::Packed => self.rows_per_block[block] as u32,
-        };
-        let starts = self.context.starts.iter().enumerate();
-        starts.map(|(block, start)| start + advance(block)).collect()
+    /// What the vision side made of an image of the turn, for a cache to keep under its key: from when
+    /// its tower is through until the prompt is.
+    pub fn encoded(&self, index: usize) -> Option<EncodedImage> {
+        self.images.get(index).cloned()
+    }
+
+    /// Time this prompt's own work has taken so far.
+    pub fn seconds(&self) -> Seconds {
+        self.seconds
+    }
+
+    /// One block of the tower; `None` when the next step is one of Stage 1's or the decoder's.
+    fn encode(
+        &mut self,
+        engine: &Engine,
+        mut run: Option<Box<ImageRun>>,
+    ) -> Result<Option<Advance>> {
+        loop {
+            if let Some(mut image) = run.take() {
+                if let Some(step) = image.advance(&mut self.seconds)? {
+                    self.work = Work::Encode(Some(image));
+                    return Ok(Some(Advance::Step(step)));
+                }
+                let output = image.finish(&engine.model, &mut self.seconds)?;
+                let key = self.keys[self.images.len()];
+                self.images.push(EncodedImage::new(output, key, self.encoding, self.how));
+            }
+            match self.inputs.pop_front() {
+                Some(VisualInput::Encoded(image)) => self.images.push(image),
+                Some(VisualInput::Preprocessed(image)) => {
+                    run = Some(Box::new(ImageRun::begin(&engine.model, *image, self.how)?));
+                }
+                None => break,
+            }
+        }
+        let asked = timed(&mut self.seconds.stage1, || question(engine, &self.turn))?;
+        self.work = Work::Select(Box::new(Selecting::new(&self.context(engine), asked)));
+        Ok(None)
+    }
+
+    /// Stage 1 of one image; `None` when the next step is the decoder's.
+    fn select(
+        &mut self,
+        engine: &Engine,
+        mut selecting: Box<Selecting>,
+    ) -> Result<Option<Advance>> {
+        let mut seconds = self.seconds;
+        let context = self.context(engine);
+        if let Some(step) = selecting.advance(&context, &mut seconds)? {
+            self.seconds = seconds;
+            self.work = Work::Select(selecting);
+            return Ok(Some(Advance::Step(step)));
+        }
+        let question = selecting.question.take();
+        let stage1 = selecting.finish()?;
+        let blocks = Blocks::enter(&context, &stage1, &mut seconds)?;
+        self.seconds = seconds;
+        self.work = Work::Run(Box::new(Running { blocks, stage1, question }));
+        Ok(None)
+    }
+
+    /// One block of the decoder, or one cut.
+    fn run(
+        &mut self,
+        engine: &Engine,
+        mut running: Box<Running>,
+        caches: &mut Caches,
+    ) -> Result<Option<Advance>> {
+        let mut seconds = self.seconds;
+        let step = running.blocks.advance(&self.context(engine), caches, &mut seconds)?;
+        self.seconds = seconds;
+        if let Some(step) = step {
+            self.work = Work::Run(running);
+            return Ok(Some(Advance::Step(step)));
+        }
+        let ready = self.ready(engine, *running, caches)?;
+        // From here on nobody looks at the images.
+        self.images.clear();
+        Ok(Some(Advance::Ready(Box::new(ready))))
+    }
+
+    fn ready(&self, engine: &Engine, running: Running, caches: &Caches) -> Result<Ready> {
+        let context = self.context(engine);
+        let filled = running.blocks.finish(&context)?;
+        let logits: Vec<f32> = filled.logits.to_vec1()?;
+        check_finite(&logits, 0)?;
+        let generation = Generation::new(GenerationStart {
+            options: self.generation.clone(),
+            tokenizer: engine.tokenizer.clone(),
+            ends: engine.ends.clone(),
+            positions: filled.next_positions.clone(),
+        });
+        let report = Report::new(&context, running.stage1, filled, running.question.as_ref())?;
+        let report =
+            report.after_prompt(&logits, caches.lengths(), self.seconds, self.turn.observe);
+        Ok(Ready { generation, logits, report })
+    }
+
+    fn context<'a>(&'a self, engine: &'a Engine) -> TurnContext<'a> {
+        TurnContext { engine, turn: &self.turn, images: &self.images }
     }
 }

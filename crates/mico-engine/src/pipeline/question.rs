@@ -1,11 +1,12 @@
 //! The words of a question, for pruners that compare them with the image.
 
-use mico_model::Decoder;
+use mico_select::Signal;
 
+use super::Turn;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::features::Features;
 use crate::layout::{PromptLayout, Slot};
-use crate::tokenizer::Tokenizer;
 
 /// Instructions about the form of the answer, which say nothing about the image.
 const INSTRUCTIONS: [&str; 2] = [
@@ -33,27 +34,22 @@ pub enum QuestionWords {
     },
 }
 
-/// The question of a turn, from which text-guided methods take their words.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct QuestionText<'a> {
-    pub(crate) words: QuestionWords,
-    /// The user's last message, if the prompt came as messages.
-    pub(crate) text: Option<&'a str>,
-    pub(crate) tokenizer: Option<&'a Tokenizer>,
-    pub(crate) layout: &'a PromptLayout,
-}
-
-/// Input embeddings of the question's words: those of the user's message, or of the text behind the
-/// last image (all text if there is none) where the prompt came as token ids.
-pub(crate) fn question(decoder: &Decoder, asked: QuestionText<'_>) -> Result<Features> {
-    let mut ids = match (asked.text, asked.tokenizer) {
-        (Some(text), Some(tokenizer)) => tokenizer.encode(&asked.words.of(text))?,
+/// Input embeddings of the question's words, if the turn's plan compares them with the images: those of
+/// the user's message, or of the text behind the last image (all text if there is none) where the prompt
+/// came as token ids.
+pub(super) fn question(engine: &Engine, turn: &Turn) -> Result<Option<Features>> {
+    if !turn.plan.stage1.as_ref().is_some_and(|plan| plan.signals.has(Signal::Text)) {
+        return Ok(None);
+    }
+    let words = engine.family.prompt.question;
+    let mut ids = match (&turn.question, &engine.tokenizer) {
+        (Some(text), Some(tokenizer)) => tokenizer.encode(&words.of(text))?,
         _ => Vec::new(),
     };
     if ids.is_empty() {
-        ids = behind_images(asked.layout);
+        ids = behind_images(&turn.layout);
     }
-    Features::from_tensor(&decoder.embed(&ids)?)
+    Features::from_tensor(&engine.model.decoder().embed(&ids)?).map(Some)
 }
 
 impl QuestionWords {

@@ -1,15 +1,17 @@
 //! Stage 1: what stays of each image before the decoder.
 
+use std::ops::Range;
+
 use candle_core::Tensor;
 use mico_model::Model;
 use mico_select::pruner::{PositionRule, Stage1Plan, Stage1View, check_selection};
 use mico_select::{Merge, Selection};
 
 use super::signals::{Derived, stage1_signals};
-use super::{Telemetry, TurnContext, VisionOutput, arrange, filtered};
+use super::{TurnContext, VisionOutput, arrange, filtered};
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::sink::Phase;
+use crate::sink::{Phase, Step};
 use crate::trace::{Seconds, timed};
 
 /// The visual tokens that enter the decoder.
@@ -29,55 +31,79 @@ pub(crate) struct Stage1 {
     pub(crate) merges: Vec<Merge>,
 }
 
-/// Carries the plan out on every image. `question` holds the embeddings of the question's words, if
-/// the plan asks for them.
-pub(crate) fn stage1(
-    context: &TurnContext<'_>,
-    question: Option<&Features>,
-    telemetry: &mut Telemetry<'_>,
-) -> Result<Stage1> {
-    let mut done = Stage1::default();
-    let (mut embeds, mut layers) = (Vec::new(), Vec::new());
-    let plan = context.plan.stage1.as_ref();
-    done.groups = plan.filter(|_| !context.images.is_empty()).map(|_| Vec::new());
-    for (index, image) in context.images.iter().enumerate() {
-        match plan.filter(|plan| index < plan.quotas.len()) {
-            None => {
-                let tokens = context.layout.image(index);
-                done.kept.extend(tokens.clone());
-                done.sequence.extend(tokens);
-                embeds.push(image.embeddings()?.clone());
-                layers.push(image.deepstack.clone());
-            }
-            Some(plan) => {
-                let seconds = &mut *telemetry.seconds;
-                let selection =
-                    timed(&mut seconds.stage1, || select(context, plan, index, question))?;
-                embeds.push(survivors(context, plan, image, &selection, seconds)?);
-                let reduced = image.deepstack.iter().map(|layer| filtered(layer, &selection));
-                layers.push(reduced.collect::<Result<_>>()?);
-                done.take(context, index, selection);
-                telemetry.report(Phase::Stage1, index + 1, context.images.len())?;
-            }
+/// Stage 1 between two images.
+#[derive(Debug, Default)]
+pub(super) struct Selecting {
+    done: Stage1,
+    /// Embeddings of what stays of each image so far.
+    embeds: Vec<Tensor>,
+    /// What the first decoder blocks add to them.
+    layers: Vec<Vec<Tensor>>,
+    /// Embeddings of the question's words, if the plan asks for them.
+    pub(super) question: Option<Features>,
+}
+
+impl Selecting {
+    /// Before the first image.
+    pub(super) fn new(context: &TurnContext<'_>, question: Option<Features>) -> Self {
+        let plan = context.turn.plan.stage1.as_ref();
+        let groups = plan.filter(|_| !context.images.is_empty()).map(|_| Vec::new());
+        Self { done: Stage1 { groups, ..Stage1::default() }, question, ..Self::default() }
+    }
+
+    /// Carries the plan out on the next image it selects of; `None` once no such image is left.
+    pub(super) fn advance(
+        &mut self,
+        context: &TurnContext<'_>,
+        seconds: &mut Seconds,
+    ) -> Result<Option<Step>> {
+        let plan = context.turn.plan.stage1.as_ref();
+        while let Some(image) = context.images.get(self.embeds.len()) {
+            let (index, image) = (self.embeds.len(), image.output());
+            let Some(plan) = plan.filter(|plan| index < plan.quotas.len()) else {
+                self.done.take_all(context.turn.layout.image(index));
+                self.embeds.push(image.embeddings()?.clone());
+                self.layers.push(image.deepstack.clone());
+                continue;
+            };
+            let question = self.question.as_ref();
+            let selection = timed(&mut seconds.stage1, || select(context, plan, index, question))?;
+            self.embeds.push(survivors(context, plan, image, &selection, seconds)?);
+            let reduced = image.deepstack.iter().map(|layer| filtered(layer, &selection));
+            self.layers.push(reduced.collect::<Result<_>>()?);
+            self.done.take(context, index, selection);
+            return Ok(Some(Step::new(Phase::Stage1, index + 1, context.images.len())));
         }
+        Ok(None)
     }
-    if !embeds.is_empty() {
-        done.embeds = Some(Tensor::cat(&embeds, 0)?);
+
+    /// What enters the decoder, once all images are through.
+    pub(super) fn finish(self) -> Result<Stage1> {
+        let mut done = self.done;
+        if !self.embeds.is_empty() {
+            done.embeds = Some(Tensor::cat(&self.embeds, 0)?);
+        }
+        done.deepstack = stack(&self.layers)?;
+        Ok(done)
     }
-    done.deepstack = stack(&layers)?;
-    Ok(done)
 }
 
 impl Stage1 {
+    /// Adds an image of which everything stays.
+    fn take_all(&mut self, tokens: Range<usize>) {
+        self.kept.extend(tokens.clone());
+        self.sequence.extend(tokens);
+    }
+
     /// Adds one image's selection, renumbered through the prompt.
     fn take(&mut self, context: &TurnContext<'_>, index: usize, selection: Selection) {
-        let layout = &context.images[index].layout;
+        let layout = &context.images[index].output().layout;
         let mut sizes = vec![0; layout.groups().len()];
         for group in selection.kept.iter().filter_map(|&token| layout.group_of(token)) {
             sizes[group] += 1;
         }
         self.groups.get_or_insert_default().extend(sizes);
-        let start = context.layout.image(index).start;
+        let start = context.turn.layout.image(index).start;
         self.sequence.extend(selection.in_sequence().iter().map(|token| start + token));
         self.kept.extend(selection.kept.iter().map(|token| start + token));
         self.merges.extend(selection.merges.into_iter().map(|mut merge| {
@@ -95,10 +121,10 @@ fn select(
     index: usize,
     question: Option<&Features>,
 ) -> Result<Selection> {
-    let (image, pruner) = (&context.images[index], context.pruner());
+    let (image, pruner) = (context.images[index].output(), context.pruner());
     let mut selection = choose(context, plan, index, question)?;
     check_selection(pruner.name(), &selection, plan.leaves[index], image.layout.len())?;
-    if context.positions() == PositionRule::Original {
+    if context.turn.positions() == PositionRule::Original {
         selection.sequence.clear();
     }
     Ok(selection)
@@ -134,13 +160,13 @@ fn choose(
     index: usize,
     question: Option<&Features>,
 ) -> Result<Selection> {
-    let (image, pruner) = (&context.images[index], context.pruner());
+    let (image, pruner) = (context.images[index].output(), context.pruner());
     let derived = Derived::of(image, plan.signals)?;
     let observed = stage1_signals(pruner.name(), plan.signals, image, &derived, question)?;
     let view = Stage1View {
-        image: context.first_image + index,
+        image: context.turn.first_image + index,
         model: &context.engine.traits,
-        layout: &context.tokens[index],
+        layout: &context.turn.tokens[index],
         observed,
     };
     Ok(pruner.before_decoder(&view, &plan.quotas[index])?)

@@ -51,7 +51,7 @@ fn keyed(cut: &Cut) -> bool {
 pub(super) struct Observing<'a> {
     pub(super) decoder: &'a Decoder,
     pub(super) caches: &'a Caches,
-    pub(super) live: &'a LiveTokens<'a>,
+    pub(super) live: &'a LiveTokens,
     /// The rows that compete, and those of the text.
     pub(super) kinds: &'a RowKinds,
     pub(super) tap: Option<&'a QkTap>,
@@ -129,8 +129,8 @@ fn keys(tap: &QkTap, rows: &[u32]) -> Result<Features> {
 
 /// Slots of the text behind the first image that the image answers to (see
 /// [`methods::SparseVlm::raters`]), by the decoder's input; all text where none is behind it.
-pub(super) fn raters(live: &LiveTokens<'_>) -> Result<Vec<u32>> {
-    let kinds = live.row_kinds();
+pub(super) fn raters(live: &LiveTokens) -> Result<Vec<u32>> {
+    let kinds = &live.kinds;
     let behind = kinds.question();
     let dense = |rows: &Tensor| -> Result<Features> { Features::from_tensor(rows) };
     let visual = dense(&gather(&live.hidden, &kinds.visual)?)?;

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use candle_core::{DType, Tensor};
-use mico_model::{Encoded, Grid, Model, Pixels, TowerProgress, VisionTaps};
+use mico_model::{Encoded, Grid, Model, Pixels, TowerRun, VisionTaps};
+use mico_select::pruner::Stage1Plan;
 use mico_vision::Processed;
 use mico_vision::layout::VisualLayout;
 
-use super::gather;
+use super::{gather, vision_taps};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::features::Features;
-use crate::sink::{Phase, Sink, Step};
+use crate::request::Observe;
+use crate::sink::{Phase, Step};
 use crate::switches::{InternFeature, Switches, VideoFeature};
 use crate::trace::{Seconds, timed};
 
@@ -35,6 +37,7 @@ pub(crate) struct VisionOutput {
 }
 
 /// Which rows of the vision side, group by group in raster order, make the sequence.
+#[derive(Debug)]
 struct Order {
     rows: Vec<u32>,
     /// Rows the vision side gives.
@@ -44,7 +47,7 @@ struct Order {
 }
 
 /// What to observe of an image, and how.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EncodeOptions {
     pub(crate) taps: VisionTaps,
     /// Keep the tower's input for a tensor dump; otherwise it is dropped as soon as it is embedded.
@@ -68,50 +71,112 @@ impl EncodeOptions {
             unprojected: false,
         }
     }
+
+    /// As a turn wants its images, whose plan selects by `plan` before the decoder.
+    pub(crate) fn of_turn(
+        engine: &Engine,
+        switches: &Switches,
+        plan: Option<&Stage1Plan>,
+        observe: Observe,
+    ) -> Self {
+        let mut taps = plan.map_or_else(VisionTaps::default, vision_taps);
+        taps.features |= observe.tensors;
+        taps.attention.deep |= observe.tensors;
+        let projects = engine.family.traits().projects_tokens && !observe.tensors;
+        Self {
+            keep_pixels: observe.tensors,
+            unprojected: projects && plan.is_some_and(Stage1Plan::selects_unprojected),
+            ..Self::new(engine, switches, taps)
+        }
+    }
+
+    /// Whether what was encoded this way holds all that `wanted` asks for; pixels are nothing to ask for.
+    pub(crate) fn covers(&self, wanted: &Self) -> bool {
+        let (own, other) = (self.taps, wanted.taps);
+        let pairs = [
+            (own.features, other.features),
+            (own.attention.deep, other.attention.deep),
+            (own.attention.shallow, other.attention.shallow),
+            (own.attention.keys, other.attention.keys),
+            // Unprojected rows serve only those who project by themselves.
+            (!self.unprojected, !wanted.unprojected),
+        ];
+        pairs.iter().all(|&(has, asks)| has || !asks)
+    }
 }
 
-/// Encodes and projects an image or video and observes what was asked for.
-pub(crate) fn encode(
-    model: &Model,
-    processed: Processed,
-    how: &EncodeOptions,
-    seconds: &mut Seconds,
-    sink: &mut dyn Sink,
-) -> Result<VisionOutput> {
-    let Processed { pixels, shape, layout } = processed;
-    let pixels = Pixels {
-        values: Tensor::from_vec(pixels, shape, model.decoder().device())?,
-        grids: grids(&layout),
-    };
-    let taps = VisionTaps { features: how.taps.features && !how.projected, ..how.taps };
-    let kept_pixels = how.keep_pixels.then(|| pixels.values.clone());
-    let order = Order::of(&layout, pixels.tokens());
-    let tower = timed(&mut seconds.vision, || {
-        let mut tell = |done, total| sink.progress(Step::new(Phase::Vision, done, total));
-        model.encode_with_progress(pixels, taps, TowerProgress::new(&mut tell))
-    })?;
-    let mut output = VisionOutput {
-        layout: Arc::new(layout),
-        pixels: kept_pixels,
-        embeds: None,
-        states: None,
-        deepstack: Vec::new(),
-        features: None,
-        reliability: None,
-        shallow: None,
-        keys: None,
-    };
-    if let (true, [rows]) = (how.unprojected, tower.states.as_slice()) {
-        order.check("tower output", rows)?;
-        output.states = Some(order.arrange(rows, None)?);
-    } else {
-        timed(&mut seconds.projector, || output.embed(model, &tower, &order))?;
+/// An image or video on its way through the tower.
+#[derive(Debug)]
+pub(crate) struct ImageRun {
+    tower: TowerRun,
+    layout: VisualLayout,
+    order: Order,
+    how: EncodeOptions,
+    pixels: Option<Tensor>,
+}
+
+impl ImageRun {
+    /// Hands the pixels to the tower, of which no block has run yet.
+    pub(crate) fn begin(model: &Model, processed: Processed, how: EncodeOptions) -> Result<Self> {
+        let Processed { pixels, shape, layout } = processed;
+        let pixels = Pixels {
+            values: Tensor::from_vec(pixels, shape, model.decoder().device())?,
+            grids: grids(&layout),
+        };
+        let taps = VisionTaps { features: how.taps.features && !how.projected, ..how.taps };
+        let kept_pixels = how.keep_pixels.then(|| pixels.values.clone());
+        let order = Order::of(&layout, pixels.tokens());
+        let tower = model.begin_encoding(pixels, taps)?;
+        Ok(Self { tower, layout, order, how, pixels: kept_pixels })
     }
-    timed(&mut seconds.stage1, || output.observe(&tower, how, &order))?;
-    Ok(output)
+
+    /// Runs one block of the tower; `None` once all have run.
+    pub(crate) fn advance(&mut self, seconds: &mut Seconds) -> Result<Option<Step>> {
+        let total = self.tower.total();
+        if self.tower.done() == total {
+            return Ok(None);
+        }
+        timed(&mut seconds.vision, || self.tower.advance())?;
+        Ok(Some(Step::new(Phase::Vision, self.tower.done(), total)))
+    }
+
+    /// Projects what the tower gave, and takes over what was observed.
+    pub(crate) fn finish(self, model: &Model, seconds: &mut Seconds) -> Result<VisionOutput> {
+        let Self { tower, layout, order, how, pixels } = self;
+        let tower = timed(&mut seconds.vision, || tower.finish())?;
+        let mut output = VisionOutput {
+            layout: Arc::new(layout),
+            pixels,
+            embeds: None,
+            states: None,
+            deepstack: Vec::new(),
+            features: None,
+            reliability: None,
+            shallow: None,
+            keys: None,
+        };
+        if let (true, [rows]) = (how.unprojected, tower.states.as_slice()) {
+            order.check("tower output", rows)?;
+            output.states = Some(order.arrange(rows, None)?);
+        } else {
+            timed(&mut seconds.projector, || output.embed(model, &tower, &order))?;
+        }
+        timed(&mut seconds.stage1, || output.observe(&tower, &how, &order))?;
+        Ok(output)
+    }
 }
 
 impl VisionOutput {
+    /// Bytes of everything it holds, the layout's few left out.
+    pub(crate) fn bytes(&self) -> usize {
+        let tensors = [&self.pixels, &self.embeds, &self.states].into_iter().flatten();
+        let tensors = tensors.chain(&self.deepstack);
+        let tensors: usize = tensors.map(|t| t.elem_count() * t.dtype().size_in_bytes()).sum();
+        let rows = [&self.features, &self.keys].into_iter().flatten().map(Features::numbers);
+        let numbers = [&self.reliability, &self.shallow].into_iter().flatten().map(Vec::len);
+        tensors + size_of::<f32>() * rows.chain(numbers).sum::<usize>()
+    }
+
     /// The embeddings of an image that is projected as a whole.
     pub(super) fn embeddings(&self) -> Result<&Tensor> {
         self.embeds.as_ref().ok_or_else(|| Error::internal("an image was not projected as a whole"))

@@ -4,6 +4,7 @@
 //! a second tokenizer in which every special token is plain text. The file itself is not trusted: `check`
 //! says what it may hold, `library` catches what may happen nevertheless.
 
+mod bytes;
 mod check;
 mod library;
 mod qwen2;
@@ -19,6 +20,7 @@ use mico_util::text::quoted;
 use serde_json::Value;
 
 use crate::error::{Error, Result, read_text, read_text_up_to};
+use bytes::ByteSpelling;
 use check::{Checked, Fault, Limits};
 use library::Library;
 
@@ -54,6 +56,8 @@ pub struct Tokenizer {
     special_ids: HashMap<u32, usize>,
     config: Value,
     begins_with: Option<u32>,
+    /// How the vocabulary writes bytes.
+    spelling: ByteSpelling,
 }
 
 impl Tokenizer {
@@ -93,6 +97,7 @@ impl Tokenizer {
         let build = |file: Value| -> Result<Library> {
             Library::build(file).map_err(|error| fail(format!("cannot be used: {error}")))
         };
+        let spelling = ByteSpelling::of(&file["decoder"]);
         let mut pre_tokenizer = file["pre_tokenizer"].clone();
         let continued = if stop_prepending(&mut pre_tokenizer) {
             let mut continuing = file.clone();
@@ -111,6 +116,7 @@ impl Tokenizer {
             special_ids,
             config,
             begins_with: None,
+            spelling,
         };
         tokenizer.begins_with = tokenizer.first_token()?;
         Ok(tokenizer)
@@ -164,6 +170,16 @@ impl Tokenizer {
     /// The text of one token of the vocabulary.
     pub fn token(&self, id: u32) -> Option<String> {
         self.plain.token(id)
+    }
+
+    /// The bytes one token of the vocabulary stands for, which may be part of a character or end in the
+    /// middle of one; `None` for an id that is no token.
+    pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
+        let token = self.token(id)?;
+        if self.special(id).is_some() {
+            return Some(token.into_bytes());
+        }
+        Some(self.spelling.bytes(&token))
     }
 
     /// The special token a setting such as `eos_token` names.

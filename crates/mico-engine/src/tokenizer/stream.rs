@@ -1,5 +1,7 @@
 //! Text of a growing list of ids, piece by piece.
 
+use std::sync::Arc;
+
 use super::Tokenizer;
 use crate::error::Result;
 
@@ -12,16 +14,16 @@ const MAX_HELD: usize = 8;
 /// token before, and a character split over tokens comes out whole. Only for bytes that are no
 /// character the two may differ in the number of replacement characters.
 #[derive(Debug, Clone)]
-pub struct TextStream<'t> {
-    tokenizer: &'t Tokenizer,
+pub struct TextStream {
+    tokenizer: Arc<Tokenizer>,
     /// Tokens still needed: those of the last piece, then those not yet written.
     ids: Vec<u32>,
     written: usize,
 }
 
-impl<'t> TextStream<'t> {
+impl TextStream {
     /// A stream that has seen nothing.
-    pub fn new(tokenizer: &'t Tokenizer) -> Self {
+    pub fn new(tokenizer: Arc<Tokenizer>) -> Self {
         Self { tokenizer, ids: Vec::new(), written: 0 }
     }
 

@@ -2,6 +2,7 @@
 //! prompt and a word for images of its own. This file is all there is to it.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use candle_core::Tensor;
 use mico_engine::families::{
@@ -14,7 +15,7 @@ use mico_model::extend::{
     VisionConfig, VisionFlops, VisionSettings, VisionSide, VitTower, bos, check_views, dtype, eos,
     read_decoder, read_vit, single_state, vit_flops,
 };
-use mico_model::{Embedded, Encoded, Grid, ModelConfig, Pixels, Result, TowerProgress, VisionTaps};
+use mico_model::{Embedded, Encoded, Grid, ModelConfig, Pixels, Result, TowerRun, VisionTaps};
 use mico_vision::llava::{Llava, PadMode};
 use mico_vision::preprocessor_config::PreprocessorConfig;
 
@@ -132,7 +133,7 @@ fn read(_folder: &Path, root: &Fields) -> Result<ModelConfig> {
 
 #[derive(Debug)]
 struct Beads {
-    tower: VitTower,
+    tower: Arc<VitTower>,
     norm: LayerNorm,
     layer: Linear,
 }
@@ -143,7 +144,7 @@ impl Beads {
         let (input, output) = (vision.tower.hidden_size, config.decoder.hidden_size);
         let shape = LinearShape { input, output, bias: true };
         Ok(Self {
-            tower: VitTower::build(b, &vision.tower, vision.tower.blocks)?,
+            tower: Arc::new(VitTower::build(b, &vision.tower, vision.tower.blocks)?),
             norm: b.layer_norm(Part::Projector, "layer_norm", input, 1e-5)?,
             layer: b.dense(Part::Projector, "linear_1", shape)?,
         })
@@ -151,24 +152,11 @@ impl Beads {
 }
 
 impl VisionSide for Beads {
-    fn encode(
-        &self,
-        pixels: Pixels,
-        taps: VisionTaps,
-        progress: TowerProgress<'_>,
-    ) -> Result<Encoded> {
+    fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
         let side = self.tower.config().grid();
         check_views(&pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(pixels.values, taps.attention, progress)?;
-        let rows = seen.features.flatten(0, 1)?;
-        let flat = |views: Option<Tensor>| views.map(|views| views.flatten_all()).transpose();
-        Ok(Encoded {
-            features: taps.features.then(|| rows.clone()),
-            reliability: flat(seen.attention)?,
-            shallow: flat(seen.shallow)?,
-            keys: seen.keys.map(|views| views.flatten(0, 1)).transpose()?,
-            states: vec![rows],
-        })
+        let run = self.tower.begin(&pixels.values, taps.attention)?;
+        Ok(TowerRun::new(run, move |seen| seen.flattened(taps)))
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {

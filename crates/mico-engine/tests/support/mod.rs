@@ -1,14 +1,16 @@
 //! Reads the parity cases of `fixtures/data` and compares tensors.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub(crate) mod running;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use candle_core::{DType, Device, Tensor};
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    Engine, EngineOptions, Generation, ImageInput, LogitsTrace, Message, Observe, Outcome, Part,
-    Prompt, Request, Role, SessionOptions, Switches, TurnRequest,
+    Engine, EngineOptions, GenerationOptions, ImageInput, LogitsTrace, Message, Observe, Outcome,
+    Part, Prompt, Request, Role, SessionOptions, Switches, TurnRequest,
 };
 use mico_select::schedule::Budget;
 use serde_json::Value;
@@ -92,7 +94,7 @@ impl Case {
         let images = strings(&run["images"]).iter().map(|name| self.image(name)).collect();
         let mut request = Request::new(images, Prompt::InputIds(u32s(&run["input_ids"])))
             .with(self.options.clone())
-            .generating(Generation::greedy(ANSWER))
+            .generating(GenerationOptions::greedy(ANSWER))
             .observing(Observe::TENSORS);
         if run.get("budget").is_some() {
             let mut pruning = Pruning::mico(Budget::Tokens(number(&run["budget"])));

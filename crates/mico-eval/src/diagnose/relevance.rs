@@ -2,7 +2,7 @@
 //!
 //! Observed where `MiCo` uses it: at the refinement block, over the tokens that Stage 1 left.
 
-use mico_engine::{EncodedImage, Generation, ImageInput, Observe, Prompt, Request};
+use mico_engine::{EncodedImage, GenerationOptions, ImageInput, Observe, Prompt, Request};
 use mico_vision::layout::VisualLayout;
 use serde::Serialize;
 
@@ -141,7 +141,7 @@ fn answer(
     // What the model would say is of no interest here.
     let request = Request::new(vec![image], Prompt::question(&query.text, 1))
         .with(on.options())
-        .generating(Generation::greedy(0))
+        .generating(GenerationOptions::greedy(0))
         .observing(Observe::TENSORS);
     let outcome = on.engine.run(&request, &mut ())?;
     let survivors = outcome.images.first().and_then(|image| outcome.stage1_of(image));

@@ -3,8 +3,8 @@
 
 use mico_engine::pruner::Pruning;
 use mico_engine::{
-    EncodedImage, EncodingKey, Engine, Error as EngineError, ErrorKind, Generation, ImageInput,
-    Message, Outcome, Part, Prompt, Request, Role, SessionOptions, Sink,
+    EncodedImage, EncodingKey, Engine, Error as EngineError, ErrorKind, GenerationOptions,
+    ImageInput, Message, Outcome, Part, Prompt, Request, Role, SessionOptions, Sink,
 };
 use mico_score::{Fields, Segment};
 use mico_select::schedule::Budget;
@@ -188,7 +188,7 @@ impl<'a> ItemEncodings<'a> {
         }
         let message = Message { role: Role::User, parts };
         let request = Request::new(images, Prompt::Messages(vec![message]));
-        Ok(request.with(options).generating(Generation::greedy(most)))
+        Ok(request.with(options).generating(GenerationOptions::greedy(most)))
     }
 
     /// Asks; an item that cannot be asked says why, anything else ends the run.

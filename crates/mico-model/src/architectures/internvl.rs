@@ -1,6 +1,7 @@
 //! InternVL3: an `InternViT` tower, patches shuffled into channels, a projector behind a norm.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use candle_core::Tensor;
 
@@ -19,8 +20,8 @@ use crate::norm::LayerNorm;
 use crate::presets::Preset;
 use crate::projector::Projector;
 use crate::vision::flops::{VisionFlops, two_layer_flops, vit_flops};
-use crate::vision::vit::VitTower;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
+use crate::vision::vit::{VitOutput, VitTower};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerRun, VisionTaps};
 use crate::weights::Builder;
 
 /// The id of `<IMG_CONTEXT>` in the published vocabularies. Original files do not state it; there a
@@ -240,7 +241,7 @@ fn last_layer(root: &Fields, key: &str) -> Result<()> {
 #[derive(Debug)]
 struct InternVl {
     config: InternVision,
-    tower: VitTower,
+    tower: Arc<VitTower>,
     norm: LayerNorm,
     projector: Projector,
 }
@@ -249,7 +250,7 @@ impl InternVl {
     fn build(b: &mut Builder, config: &ModelConfig) -> Result<Self> {
         let width = config.decoder.hidden_size;
         let config: &InternVision = config.vision.expect()?;
-        let tower = VitTower::build(b, &config.tower, config.tower.blocks)?;
+        let tower = Arc::new(VitTower::build(b, &config.tower, config.tower.blocks)?);
         let wide = config.joined_width();
         let norm = b.layer_norm(Part::Projector, "layer_norm", wide, NORM_EPS)?;
         let shape = ProjectorConfig { activation: config.activation, bias: true };
@@ -268,18 +269,10 @@ impl InternVl {
         };
         (0..side * side).flat_map(|token| (0..join * join).map(move |i| patch(token, i))).collect()
     }
-}
 
-impl VisionSide for InternVl {
-    fn encode(
-        &self,
-        pixels: Pixels,
-        taps: VisionTaps,
-        progress: TowerProgress<'_>,
-    ) -> Result<Encoded> {
+    /// Patches as visual tokens, and what was observed of them.
+    fn read(&self, seen: VitOutput, taps: VisionTaps) -> Result<Encoded> {
         let side = self.config.side();
-        check_views(&pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(pixels.values, taps.attention, progress)?;
         let (tiles, patches, width) = seen.features.dims3()?;
         let order = self.order();
         let joined = self.config.shuffle * self.config.shuffle;
@@ -311,6 +304,15 @@ impl VisionSide for InternVl {
             None => None,
         };
         Ok(Encoded { features, reliability, shallow, keys, states: vec![shuffled] })
+    }
+}
+
+impl VisionSide for InternVl {
+    fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
+        let side = self.config.side();
+        check_views(&pixels, Grid { rows: side, columns: side })?;
+        let run = self.tower.begin(&pixels.values, taps.attention)?;
+        Ok(TowerRun::new(run, move |seen| self.read(seen, taps)))
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {

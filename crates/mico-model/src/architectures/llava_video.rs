@@ -3,6 +3,7 @@
 //! those with LLaVA-OneVision's names (`llava_onevision`).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use candle_core::Tensor;
 
@@ -18,8 +19,8 @@ use crate::error::Result;
 use crate::presets::Preset;
 use crate::projector::Projector;
 use crate::vision::flops::{VisionFlops, two_layer_flops, vit_flops};
-use crate::vision::vit::VitTower;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
+use crate::vision::vit::{VitOutput, VitTower};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerRun, VisionTaps};
 use crate::weights::Builder;
 
 const DECODERS: DecoderKinds = &["qwen2", "llava_qwen", "qwen3", "llama"];
@@ -219,7 +220,7 @@ fn last_trained(root: &Fields, key: &str) -> Result<()> {
 #[derive(Debug)]
 struct LlavaVideo {
     config: VideoVision,
-    tower: VitTower,
+    tower: Arc<VitTower>,
     projector: Projector,
     newline: Tensor,
 }
@@ -228,7 +229,7 @@ impl LlavaVideo {
     fn build(b: &mut Builder, config: &ModelConfig) -> Result<Self> {
         let width = config.decoder.hidden_size;
         let config: &VideoVision = config.vision.expect()?;
-        let tower = VitTower::build(b, &config.tower, config.blocks_that_run())?;
+        let tower = Arc::new(VitTower::build(b, &config.tower, config.blocks_that_run())?);
         let projector = Projector::build(b, config.projector, config.tower.hidden_size, width)?;
         let newline = b.tensor(Part::Newline, "image_newline", &[width])?;
         Ok(Self { config: config.clone(), tower, projector, newline })
@@ -249,18 +250,9 @@ impl LlavaVideo {
             .sum([1, 3])?;
         Ok((pooled / (pool * pool) as f64)?.reshape((count * side * side, width))?)
     }
-}
 
-impl VisionSide for LlavaVideo {
-    fn encode(
-        &self,
-        pixels: Pixels,
-        taps: VisionTaps,
-        progress: TowerProgress<'_>,
-    ) -> Result<Encoded> {
-        let side = self.config.side();
-        check_views(&pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(pixels.values, taps.attention, progress)?;
+    /// Patches as visual tokens, and what was observed of them.
+    fn read(&self, seen: VitOutput, taps: VisionTaps) -> Result<Encoded> {
         let features = taps.features.then(|| self.pool(&seen.features)).transpose()?;
         let pooled = |frames: Option<Tensor>| match frames {
             Some(frames) => Ok(Some(self.pool(&frames.unsqueeze(2)?)?.flatten_all()?)),
@@ -273,6 +265,15 @@ impl VisionSide for LlavaVideo {
             keys: seen.keys.map(|keys| self.pool(&keys)).transpose()?,
             states: vec![seen.features],
         })
+    }
+}
+
+impl VisionSide for LlavaVideo {
+    fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
+        let side = self.config.side();
+        check_views(&pixels, Grid { rows: side, columns: side })?;
+        let run = self.tower.begin(&pixels.values, taps.attention)?;
+        Ok(TowerRun::new(run, move |seen| self.read(seen, taps)))
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {

@@ -16,13 +16,14 @@ pub use qwen::{QWEN2_5_VL, QWEN3_5, QWEN3_VL};
 
 use std::fmt::{self, Debug};
 use std::path::Path;
+use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 
 use crate::config::{Fields, ModelConfig};
 use crate::error::{Error, Result};
 use crate::presets::Preset;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerRun, VisionTaps};
 use crate::weights::Builder;
 
 /// Every architecture that ships with the crate.
@@ -124,15 +125,11 @@ impl Debug for Family {
 
 /// The vision side of a family: pixels to one embedding per visual token.
 pub trait VisionSide: Debug + Send + Sync {
-    /// Runs the tower on one image or video and observes what `taps` asks for. The pixels are given
-    /// away: a large image's take more memory than what the tower makes of them, so they go as soon as
-    /// they are embedded.
-    fn encode(
-        &self,
-        pixels: Pixels,
-        taps: VisionTaps,
-        progress: TowerProgress<'_>,
-    ) -> Result<Encoded>;
+    /// Begins to run the tower on one image or video, and to observe what `taps` asks for. The run shares
+    /// the weights and owns the rest, so it outlives the call; a family that does not divide its work
+    /// gives [`TowerRun::once`]. The pixels are given away: a large image's take more memory than what
+    /// the tower makes of them, so they go as soon as they are embedded.
+    fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun>;
 
     /// Projects or merges what the tower gave into the decoder's space.
     fn embed(&self, encoded: &Encoded) -> Result<Embedded>;

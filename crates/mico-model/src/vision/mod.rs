@@ -7,12 +7,12 @@
 mod axial;
 pub(crate) mod block;
 pub mod flops;
-mod progress;
 pub mod qwen;
+mod run;
 pub mod vit;
 mod windows;
 
-pub use progress::TowerProgress;
+pub use run::{TowerBlocks, TowerRun};
 
 use candle_core::Tensor;
 

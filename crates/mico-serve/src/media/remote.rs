@@ -52,11 +52,22 @@ impl FromStr for HostPattern {
             None => (false, name),
         };
         let host = Host::parse(name).map_err(|_| accepted())?;
+        if matches!(&host, Host::Domain(name) if !is_domain(name)) {
+            return Err(accepted());
+        }
         if subdomains && !matches!(host, Host::Domain(_)) {
             return Err(accepted());
         }
         Ok(Self { host: host.to_string(), subdomains, port })
     }
+}
+
+/// Letters, digits, hyphens and single dots.
+fn is_domain(name: &str) -> bool {
+    let label = |label: &str| {
+        !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    };
+    name.split('.').all(label)
 }
 
 impl HostPattern {

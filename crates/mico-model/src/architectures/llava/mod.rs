@@ -5,6 +5,7 @@ mod presets;
 mod read;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use candle_core::Tensor;
 
@@ -15,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::projector::Projector;
 use crate::vision::flops::{VisionFlops, two_layer_flops, vit_flops};
 use crate::vision::vit::VitTower;
-use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerProgress, VisionTaps};
+use crate::vision::{Embedded, Encoded, Grid, Pixels, TowerRun, VisionTaps};
 use crate::weights::Builder;
 
 /// Both families are found under any of these; what the file says besides tells them apart.
@@ -128,7 +129,7 @@ impl VisionSettings for LlavaVision {
 /// Tower, projector and newline.
 #[derive(Debug)]
 struct Llava {
-    tower: VitTower,
+    tower: Arc<VitTower>,
     projector: Projector,
     newline: Option<Tensor>,
 }
@@ -137,31 +138,18 @@ impl Llava {
     fn build(b: &mut Builder, config: &ModelConfig) -> Result<Self> {
         let vision: &LlavaVision = config.vision.expect()?;
         let width = config.decoder.hidden_size;
-        let tower = VitTower::build(b, &vision.tower, vision.blocks()?)?;
+        let tower = Arc::new(VitTower::build(b, &vision.tower, vision.blocks()?)?);
         let projector = Projector::build(b, vision.projector, vision.tower.hidden_size, width)?;
         Ok(Self { tower, projector, newline: None })
     }
 }
 
 impl VisionSide for Llava {
-    fn encode(
-        &self,
-        pixels: Pixels,
-        taps: VisionTaps,
-        progress: TowerProgress<'_>,
-    ) -> Result<Encoded> {
+    fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
         let side = self.tower.config().grid();
         check_views(&pixels, Grid { rows: side, columns: side })?;
-        let seen = self.tower.forward(pixels.values, taps.attention, progress)?;
-        let rows = seen.features.flatten(0, 1)?;
-        let flat = |views: Option<Tensor>| views.map(|views| views.flatten_all()).transpose();
-        Ok(Encoded {
-            features: taps.features.then(|| rows.clone()),
-            reliability: flat(seen.attention)?,
-            shallow: flat(seen.shallow)?,
-            keys: seen.keys.map(|views| views.flatten(0, 1)).transpose()?,
-            states: vec![rows],
-        })
+        let run = self.tower.begin(&pixels.values, taps.attention)?;
+        Ok(TowerRun::new(run, move |seen| seen.flattened(taps)))
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {

@@ -1,5 +1,7 @@
 //! The Qwen models' vision side: the tower, and the mergers that join the patches of a visual token.
 
+use std::sync::Arc;
+
 use candle_core::Tensor;
 
 use crate::architectures::{VisionSide, patch_means, token_means};
@@ -8,14 +10,14 @@ use crate::config::{Activation, QwenTowerKind, QwenVision};
 use crate::error::{Error, Result};
 use crate::linear::Linear;
 use crate::vision::block::{Norm, NormKind};
-use crate::vision::qwen::{NORM_EPS, QwenTower};
-use crate::vision::{Embedded, Encoded, Pixels, TowerProgress, VisionTaps};
+use crate::vision::qwen::{NORM_EPS, QwenOutput, QwenTower};
+use crate::vision::{Embedded, Encoded, Pixels, TowerRun, VisionTaps};
 use crate::weights::{Builder, LinearShape};
 
 /// The vision side of the Qwen models: the tower, its patch merger and the mergers of DeepStack.
 #[derive(Debug)]
 pub(super) struct Qwen {
-    tower: QwenTower,
+    tower: Arc<QwenTower>,
     merger: Merger,
     deepstack: Vec<Merger>,
 }
@@ -75,7 +77,7 @@ impl Merger {
 
 impl Qwen {
     pub(super) fn build(b: &mut Builder, config: &QwenVision) -> Result<Self> {
-        let tower = QwenTower::build(b, config)?;
+        let tower = Arc::new(QwenTower::build(b, config)?);
         let names = |prefix: &str| match config.kind {
             QwenTowerKind::Windowed { .. } => MergerNames {
                 norm: format!("{prefix}.ln_q"),
@@ -96,16 +98,9 @@ impl Qwen {
             .collect::<Result<Vec<_>>>()?;
         Ok(Self { tower, merger, deepstack })
     }
-}
 
-impl VisionSide for Qwen {
-    fn encode(
-        &self,
-        pixels: Pixels,
-        taps: VisionTaps,
-        progress: TowerProgress<'_>,
-    ) -> Result<Encoded> {
-        let seen = self.tower.forward(pixels, taps.attention, progress)?;
+    /// Patches as visual tokens, and what was observed of them.
+    fn read(&self, seen: QwenOutput, taps: VisionTaps) -> Result<Encoded> {
         let joined = self.tower.config().joined();
         let features = taps.features.then(|| patch_means(&seen.hidden, joined)).transpose()?;
         let means =
@@ -115,6 +110,13 @@ impl VisionSide for Qwen {
         let mut states = vec![seen.hidden];
         states.extend(seen.deepstack);
         Ok(Encoded { features, reliability, shallow, keys, states })
+    }
+}
+
+impl VisionSide for Qwen {
+    fn begin(self: Arc<Self>, pixels: Pixels, taps: VisionTaps) -> Result<TowerRun> {
+        let run = self.tower.begin(pixels, taps.attention)?;
+        Ok(TowerRun::new(run, move |seen| self.read(seen, taps)))
     }
 
     fn embed(&self, encoded: &Encoded) -> Result<Embedded> {

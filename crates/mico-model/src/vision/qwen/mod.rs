@@ -3,19 +3,21 @@
 //! Patches arrive in the order of the visual tokens they belong to, and leave in that order.
 //! Qwen2.5-VL works in an order of windows in between.
 
+mod run;
+
+pub use run::QwenRun;
+
 use std::ops::Range;
 
 use candle_core::{DType, Device, Tensor};
 
+use super::Grid;
 use super::axial::{Place, places, rotary_tables, table_at};
-use super::block::{
-    BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
-};
+use super::block::{BlockNames, BlockShape, MlpNames, NormKind, QkvNames, VisionBlock};
 use super::windows::windows;
-use super::{AttentionTaps, Grid, Pixels, TowerProgress};
 use crate::checkpoint::Part;
 use crate::config::{QwenTowerKind, QwenVision};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linear::Linear;
 use crate::weights::Builder;
 
@@ -63,6 +65,7 @@ pub struct QwenTower {
 }
 
 /// How the blocks of one image see its patches.
+#[derive(Debug)]
 struct Order {
     /// Patch that stands at each place; `None`: as they came.
     patches: Option<Vec<u32>>,
@@ -86,15 +89,6 @@ impl Order {
             *values = back.iter().map(|&place| values[place as usize]).collect();
         }
     }
-}
-
-/// What the blocks have shown so far, as [`QwenOutput`] holds it.
-#[derive(Default)]
-struct Observations {
-    deepstack: Vec<Tensor>,
-    attention: Option<Vec<f32>>,
-    shallow: Option<Vec<f32>>,
-    keys: Option<Tensor>,
 }
 
 impl QwenTower {
@@ -136,57 +130,6 @@ impl QwenTower {
     /// The shape the tower was built with: patches, blocks and attention windows.
     pub fn config(&self) -> &QwenVision {
         &self.config
-    }
-
-    /// Runs the tower on patches `[patches, values]`, each grid by itself.
-    pub fn forward(
-        &self,
-        pixels: Pixels,
-        taps: AttentionTaps,
-        mut progress: TowerProgress<'_>,
-    ) -> Result<QwenOutput> {
-        let expected = [pixels.tokens() * self.config.joined(), self.config.patch_values()];
-        if pixels.grids.is_empty() || pixels.values.dims() != expected {
-            let message = format!("shape {:?}, expected {expected:?}", pixels.values.dims());
-            return Err(Error::input("pixels", message));
-        }
-        let Pixels { values, grids } = pixels;
-        let order = self.order(&grids);
-        let mut hidden = rearranged(&self.embed(values, &grids)?, order.patches.as_deref())?;
-        let (cos, sin) = self.rotary(&grids, &order)?;
-        let mut seen = Observations::default();
-        for (index, block) in self.blocks.iter().enumerate() {
-            let last = index + 1 == self.blocks.len();
-            let early = taps.shallow && index == self.shallow_block();
-            let observe = ((taps.deep && last) || early).then_some(Observe::All);
-            let mixing = Mixing {
-                spans: self.spans(index, &order),
-                rotary: Some((&cos, &sin)),
-                observe,
-                keys: taps.keys && last,
-            };
-            let (next, mut observed) = block.forward(&hidden, mixing)?;
-            hidden = next;
-            if let Some(values) = &mut observed.attention {
-                self.over_all_queries(index, values, &order);
-                order.restore_values(values);
-            }
-            if early {
-                seen.shallow.clone_from(&observed.attention);
-            }
-            if last && taps.deep {
-                seen.attention = observed.attention;
-            }
-            if let Some(keys) = &observed.keys {
-                seen.keys = Some(order.restore(keys)?);
-            }
-            if self.config.deepstack().contains(&index) {
-                seen.deepstack.push(order.restore(&hidden)?);
-            }
-            progress.tell(index + 1, self.blocks.len())?;
-        }
-        let Observations { deepstack, attention, shallow, keys } = seen;
-        Ok(QwenOutput { hidden: order.restore(&hidden)?, deepstack, attention, shallow, keys })
     }
 
     /// Patch embeddings `[patches, d]`, with learned positions where the tower has them.

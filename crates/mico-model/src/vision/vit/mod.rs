@@ -1,24 +1,20 @@
 //! The vision transformers whose input has one size (CLIP, SigLIP, `InternViT`), run exactly as far
 //! as the selected layer.
 
-use std::ops::Range;
+mod run;
+
+pub use run::VitRun;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::block::{
-    BlockNames, BlockShape, Mixing, MlpNames, NormKind, Observe, QkvNames, VisionBlock,
-};
-use super::{AttentionTaps, TowerProgress};
+use super::block::{BlockNames, BlockShape, MlpNames, NormKind, QkvNames, VisionBlock};
+use super::{Encoded, VisionTaps};
 use crate::checkpoint::Part;
 use crate::config::{VitConfig, VitKind};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::linear::Linear;
 use crate::norm::LayerNorm;
 use crate::weights::Builder;
-
-/// Views that go through the blocks together: enough rows to keep a product busy, and memory for
-/// the activations of so many views and no more.
-const VIEWS_AT_ONCE: usize = 4;
 
 /// What the tower gives for a batch of views.
 #[derive(Debug, Clone)]
@@ -37,12 +33,20 @@ pub struct VitOutput {
     pub keys: Option<Tensor>,
 }
 
-/// What a few views let see, patch by patch.
-#[derive(Default)]
-struct Watched {
-    deep: Vec<f32>,
-    shallow: Vec<f32>,
-    keys: Vec<Tensor>,
+impl VitOutput {
+    /// As a family gives it whose visual tokens are the patches of its views: rows of all views one after
+    /// the other, and the features if `taps` asks for them.
+    pub fn flattened(self, taps: VisionTaps) -> Result<Encoded> {
+        let rows = self.features.flatten(0, 1)?;
+        let flat = |views: Option<Tensor>| views.map(|views| views.flatten_all()).transpose();
+        Ok(Encoded {
+            features: taps.features.then(|| rows.clone()),
+            reliability: flat(self.attention)?,
+            shallow: flat(self.shallow)?,
+            keys: self.keys.map(|views| views.flatten(0, 1)).transpose()?,
+            states: vec![rows],
+        })
+    }
 }
 
 /// The tower up to the selected layer.
@@ -188,96 +192,6 @@ impl VitTower {
     /// is the sixth of CLIP's 24, and no later than the selected one.
     pub fn shallow_block(&self) -> usize {
         (self.config.blocks / 4).saturating_sub(1).min(self.blocks.len().saturating_sub(1))
-    }
-
-    /// Features of a batch of views `[views, 3, side, side]` of normalised pixels, and what `taps`
-    /// asks for.
-    pub fn forward(
-        &self,
-        pixels: Tensor,
-        taps: AttentionTaps,
-        mut progress: TowerProgress<'_>,
-    ) -> Result<VitOutput> {
-        let (views, channels, height, width) = pixels.dims4()?;
-        let side = self.config.image_size;
-        if views == 0 || channels != 3 || height != side || width != side {
-            let message = format!("shape {:?}, expected [views, 3, {side}, {side}]", pixels.dims());
-            return Err(Error::input("pixels", message));
-        }
-        if taps != AttentionTaps::default() && self.blocks.is_empty() {
-            let message = "the selected layer is the embeddings, which no attention precedes";
-            return Err(Error::input("reliability", message));
-        }
-        let starts = (0..views).step_by(VIEWS_AT_ONCE);
-        let parts = starts.map(|start| pixels.narrow(0, start, VIEWS_AT_ONCE.min(views - start)));
-        let parts = parts.collect::<candle_core::Result<Vec<_>>>()?;
-        // The parts are all that holds the pixels now, so they are gone once the last is embedded.
-        drop(pixels);
-        let (mut features, mut seen, mut before) = (Vec::new(), Watched::default(), 0);
-        for part in parts {
-            let count = part.dim(0)?;
-            let steps = |blocks: usize| before * self.blocks.len() + count * blocks;
-            let mut tell = |done| progress.tell(steps(done), views * self.blocks.len());
-            features.push(self.batch(part, taps, &mut seen, &mut tell)?);
-            before += count;
-        }
-        let patches = self.config.patches();
-        let rows = |asked: bool, values: Vec<f32>| {
-            asked.then(|| Tensor::from_vec(values, (views, patches), &Device::Cpu)).transpose()
-        };
-        let keys = taps.keys.then(|| Tensor::cat(&seen.keys, 0)).transpose()?;
-        Ok(VitOutput {
-            features: Tensor::cat(&features, 0)?,
-            attention: rows(taps.deep, seen.deep)?,
-            shallow: rows(taps.shallow, seen.shallow)?,
-            keys,
-        })
-    }
-
-    /// A few views at once: `[views, patches, d]`; what is observed of their patches goes to `seen`.
-    fn batch(
-        &self,
-        pixels: Tensor,
-        taps: AttentionTaps,
-        seen: &mut Watched,
-        tell: &mut dyn FnMut(usize) -> Result<()>,
-    ) -> Result<Tensor> {
-        let (views, tokens) = (pixels.dim(0)?, self.config.tokens());
-        let class = usize::from(self.class.is_some());
-        let spans: Vec<Range<usize>> =
-            (0..views).map(|view| view * tokens..(view + 1) * tokens).collect();
-        let whose = if class > 0 { Observe::First } else { Observe::All };
-        let patches = |rows: &Tensor| {
-            let width = rows.dim(1)?;
-            let views = rows.reshape((views, tokens, width))?;
-            Ok::<_, Error>(views.narrow(1, class, tokens - class)?.contiguous()?)
-        };
-        let mut hidden = self.embed(&pixels)?;
-        drop(pixels);
-        for (index, block) in self.blocks.iter().enumerate() {
-            let last = index + 1 == self.blocks.len();
-            let early = taps.shallow && index == self.shallow_block();
-            let observe = ((taps.deep && last) || early).then_some(whose);
-            let keys = taps.keys && last;
-            let mixing = Mixing { spans: &spans, rotary: None, observe, keys };
-            let (next, found) = block.forward(&hidden, mixing)?;
-            hidden = next;
-            if let Some(attention) = found.attention {
-                let views = attention.chunks_exact(tokens);
-                let own: Vec<f32> = views.flat_map(|view| view[class..].iter().copied()).collect();
-                if early {
-                    seen.shallow.extend(&own);
-                }
-                if taps.deep && last {
-                    seen.deep.extend(own);
-                }
-            }
-            if let Some(keys) = found.keys {
-                seen.keys.push(patches(&keys)?.to_device(&Device::Cpu)?);
-            }
-            tell(index + 1)?;
-        }
-        patches(&hidden)
     }
 
     /// Patch, class and position embeddings, `[views * tokens, d]`.
