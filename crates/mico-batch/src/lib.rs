@@ -11,6 +11,7 @@
 //! * [`EventSink`] takes what a client is told; [`channel()`] makes one for threads.
 //! * [`Observer`] and [`Snapshot`] are for metrics, taken where the work is done.
 //! * [`EncoderCache`] keeps encoded images.
+//! * `engine` (a feature, on by default) puts `mico_engine::Engine` under the scheduler.
 //!
 //! # Rules
 //!
@@ -65,6 +66,8 @@ mod channel;
 mod clock;
 mod contain;
 mod core;
+#[cfg(feature = "engine")]
+pub mod engine;
 mod error;
 mod event;
 mod ledger;
