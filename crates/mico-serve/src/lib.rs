@@ -13,6 +13,7 @@ pub mod backend;
 mod body;
 mod chat;
 pub mod config;
+pub mod engine;
 pub mod error;
 pub mod events;
 pub mod host;

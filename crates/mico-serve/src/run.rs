@@ -34,15 +34,12 @@ pub enum RunError {
     Unfinished,
 }
 
-/// Tells how much of the model is loaded, from 0 to 1.
-pub type Progress<'a> = dyn Fn(f64) + Send + Sync + 'a;
-
 /// Runs a server until SIGTERM or SIGINT. `listening` is told the address once the port is open; `load` then loads
 /// the model on a thread of its own, while health checks are answered already.
 pub fn run(
     config: Config,
     listening: impl FnOnce(&str),
-    load: impl FnOnce(&App, &Progress<'_>) -> Result<Arc<dyn Backend>, String> + Send + 'static,
+    load: impl FnOnce(&Arc<App>) -> Result<Arc<dyn Backend>, String> + Send + 'static,
 ) -> Result<(), RunError> {
     let runtime = runtime()?;
     let app = Arc::new(App::new(config));
@@ -55,7 +52,7 @@ pub fn run(
         });
         let loading = Arc::clone(&app);
         let mut loader = tokio::task::spawn_blocking(move || {
-            let loaded = load(&loading, &|share| loading.set_progress(share))?;
+            let loaded = load(&loading)?;
             loading.set_backend(loaded);
             Ok::<(), String>(())
         });
