@@ -7,10 +7,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
 
 use crate::backend::Backend;
-use crate::version::VERSION;
 use crate::config::Config;
 use crate::error::{Code, Result, ServeError};
 use crate::metrics::Metrics;
+use crate::version::VERSION;
 
 /// Requests whose images are fetched over the network at once.
 const FETCHES: usize = 4;

@@ -48,7 +48,11 @@ pub struct Served {
 
 impl Served {
     /// A model by the name of its folder.
-    pub fn new(root: impl Into<String>, identity: impl Into<String>, options: SessionOptions) -> Self {
+    pub fn new(
+        root: impl Into<String>,
+        identity: impl Into<String>,
+        options: SessionOptions,
+    ) -> Self {
         Self { root: root.into(), identity: identity.into(), options }
     }
 }
@@ -174,7 +178,8 @@ fn info(engine: &Engine, served: &Served) -> ModelInfo {
     info.takes_video = engine.takes_video();
     info.description = serde_json::to_value(&description).unwrap_or_default();
     let mut digest = Sha256::new();
-    for part in [&served.identity, &info.description.to_string(), &format!("{:?}", served.options)] {
+    for part in [&served.identity, &info.description.to_string(), &format!("{:?}", served.options)]
+    {
         digest.update((part.len() as u64).to_le_bytes());
         digest.update(part);
     }

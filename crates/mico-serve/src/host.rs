@@ -36,10 +36,10 @@ impl HostRule {
         if first.is_none() && uri.authority().is_none() {
             return Err(ServeError::new(Code::InvalidValue, "no Host header"));
         }
-        let named = first.map(|host| {
-            host.to_str().ok().and_then(|host| host.parse::<Authority>().ok())
-        });
-        let wrong = || ServeError::new(Code::WrongHost, "this server is not the host you asked for");
+        let named =
+            first.map(|host| host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()));
+        let wrong =
+            || ServeError::new(Code::WrongHost, "this server is not the host you asked for");
         let authorities = named.into_iter().chain(uri.authority().cloned().map(Some));
         for authority in authorities {
             let Some(accepted) = &self.accepted else { continue };

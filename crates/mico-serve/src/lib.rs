@@ -22,6 +22,7 @@ pub mod metrics;
 pub mod mock;
 pub mod names;
 pub mod openapi;
+mod outcome;
 mod playground;
 pub mod request_id;
 pub mod routes;

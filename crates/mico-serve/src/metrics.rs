@@ -12,17 +12,18 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::backend::{Load, Outcome};
-use crate::version::{COMMIT, VERSION};
 use crate::error::ServeError;
+use crate::version::{COMMIT, VERSION};
 
 /// Times to the first token, as vLLM buckets them.
 const FIRST_TOKEN: [f64; 21] = [
-    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0,
-    40.0, 80.0, 160.0, 640.0,
+    0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0,
+    20.0, 40.0, 80.0, 160.0, 640.0,
 ];
 /// Times between tokens, as vLLM buckets them.
 const NEXT_TOKEN: [f64; 18] = [
-    0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0,
+    0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0,
+    40.0,
 ];
 /// Times of whole requests and of their parts.
 const REQUEST: [f64; 16] =
@@ -129,10 +130,22 @@ impl Default for Metrics {
 impl Metrics {
     fn register_counters(&mut self) {
         let registry = &mut self.registry;
-        registry.register("http_requests", "Responses by route, method and status", self.http.clone());
+        registry.register(
+            "http_requests",
+            "Responses by route, method and status",
+            self.http.clone(),
+        );
         registry.register("requests_finished", "Requests by how they ended", self.finished.clone());
-        registry.register("requests_rejected", "Requests by why they were refused", self.rejected.clone());
-        registry.register("prompt_tokens", "Tokens that entered the decoder", self.prompt_tokens.clone());
+        registry.register(
+            "requests_rejected",
+            "Requests by why they were refused",
+            self.rejected.clone(),
+        );
+        registry.register(
+            "prompt_tokens",
+            "Tokens that entered the decoder",
+            self.prompt_tokens.clone(),
+        );
         registry.register("generation_tokens", "Tokens of answers", self.generation_tokens.clone());
         registry.register(
             "visual_tokens",
@@ -140,7 +153,11 @@ impl Metrics {
             self.visual_tokens.clone(),
         );
         registry.register("images", "Images and videos asked about", self.images.clone());
-        registry.register("encoder_cache", "Images by what the cache had", self.encoder_cache.clone());
+        registry.register(
+            "encoder_cache",
+            "Images by what the cache had",
+            self.encoder_cache.clone(),
+        );
         registry.register("panics", "Panics that were caught", self.panics.clone());
     }
 
@@ -154,7 +171,12 @@ impl Metrics {
         seconds("queue", "From submission to admission", self.queue.clone());
         let whole = "From arrival to the end, by method";
         registry.register_with_unit("e2e_request", whole, Unit::Seconds, self.request.clone());
-        registry.register_with_unit("stage", "Parts of requests", Unit::Seconds, self.stages.clone());
+        registry.register_with_unit(
+            "stage",
+            "Parts of requests",
+            Unit::Seconds,
+            self.stages.clone(),
+        );
         registry.register("batch_rows", "Sequences of a decode step", self.batch_rows.clone());
         registry.register("budget_tokens", "Budgets of pruned requests", self.budget.clone());
     }

@@ -3,6 +3,10 @@
 //! A text token is a word; an image has a token for each pixel, at most 576. What is answered is a [`Script`], chosen by
 //! the last user text: see [`Mock::answering`].
 
+mod script;
+
+pub use script::{Gate, Script, Step};
+
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -13,7 +17,7 @@ use std::time::Duration;
 use mico_select::schedule::Budget;
 
 use crate::backend::{
-    Backend, ChatJob, Finish, ImageReport, Load, Media, ModelInfo, Outcome, Piece, Plan, Planned,
+    Backend, ChatJob, ImageReport, Load, Media, ModelInfo, Outcome, Piece, Plan, Planned,
     Submission, Ticket, TokenLogprob, TopLogprob, Turn, TurnPart,
 };
 use crate::error::{Code, Result, ServeError};
@@ -23,61 +27,6 @@ use crate::events::{Event, EventSender, Unsent};
 const MOST_TOKENS: usize = 576;
 /// Ids from here on are in no vocabulary.
 const VOCABULARY: u32 = 1000;
-
-/// One thing that a scripted answer does.
-#[derive(Debug, Clone)]
-pub enum Step {
-    /// Says something.
-    Say(&'static str),
-    /// Waits until the gate is open, or the request is cancelled.
-    Wait(Gate),
-    /// Fails like an engine that broke.
-    Fail,
-    /// Panics.
-    Panic,
-    /// Runs out of time.
-    TimeOut,
-}
-
-/// What is answered to a question.
-#[derive(Debug, Clone)]
-pub struct Script {
-    /// What is done, in order.
-    pub steps: Vec<Step>,
-    /// How the answer ends.
-    pub finish: Finish,
-}
-
-impl Script {
-    /// Says some pieces of text, and ends.
-    pub fn says(pieces: &[&'static str]) -> Self {
-        Self { steps: pieces.iter().map(|piece| Step::Say(piece)).collect(), finish: Finish::End }
-    }
-}
-
-/// Something that a script waits for and a test opens.
-#[derive(Debug, Clone, Default)]
-pub struct Gate(Arc<(Mutex<bool>, Condvar)>);
-
-impl Gate {
-    /// Lets everybody pass who waits, or will.
-    pub fn open(&self) {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.0.1.notify_all();
-    }
-
-    /// Waits until the gate is open or `cancelled` says so; a cancellation wakes it.
-    fn pass(&self, cancelled: &AtomicBool) {
-        let open = self.0.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let waits = |open: &mut bool| !*open && !cancelled.load(Ordering::SeqCst);
-        drop(self.0.1.wait_while(open, waits));
-    }
-
-    fn wake(&self) {
-        drop(self.0.0.lock());
-        self.0.1.notify_all();
-    }
-}
 
 /// A scripted model.
 #[derive(Debug)]
@@ -143,7 +92,7 @@ impl Mock {
             plan.method = pruning.method.name().to_owned();
             plan.refine_layer = Some(pruning.refine_layer.unwrap_or(self.info.refine_layer));
             if plan.refine_layer >= Some(self.info.layers) {
-                let message = format!("refine-layer is out of range, accepted: 1 to 3");
+                let message = "refine-layer is out of range, accepted: 1 to 3";
                 return Err(ServeError::invalid("mico.refine_layer", message));
             }
             let tokens = |share: f64| (share * MOST_TOKENS as f64).round() as usize;
@@ -261,7 +210,8 @@ impl Backend for Mock {
             gates: job.script.steps.iter().filter_map(gate).collect(),
         };
         let (shared, sequences) = (Arc::clone(&self.shared), self.sequences);
-        let thread = thread::spawn(move || work(&shared, sequences, number, *job, &cancelled, events));
+        let thread =
+            thread::spawn(move || work(&shared, sequences, number, *job, &cancelled, events));
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(Ticket::new(guard))
     }

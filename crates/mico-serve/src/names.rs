@@ -77,7 +77,9 @@ impl Names {
     pub fn warning(name: &str) -> Option<String> {
         let part = SWITCHING.into_iter().find(|part| name.contains(part))?;
         let name = quoted(name);
-        Some(format!("name '{name}' contains '{part}', for which lmms-eval and VLMEvalKit change what they send"))
+        Some(format!(
+            "name '{name}' contains '{part}', for which lmms-eval and VLMEvalKit change what they send"
+        ))
     }
 
     /// Every name with what requests under it get: the served ones, then each with every profile.
@@ -120,7 +122,8 @@ impl Names {
             Wanted::Pruned(spec) => Some(spec),
             Wanted::Off | Wanted::Unsaid => None,
         };
-        let source = if pruning.is_none() && source == Source::Default { Source::Off } else { source };
+        let source =
+            if pruning.is_none() && source == Source::Default { Source::Off } else { source };
         let warnings = if source == Source::Detail { warnings } else { Vec::new() };
         Ok(Resolved { model: name, pruning, source, warnings })
     }

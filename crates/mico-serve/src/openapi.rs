@@ -4,8 +4,8 @@ use utoipa::OpenApi;
 
 use crate::error::ErrorBody;
 use crate::wire::{
-    ChatRequest, ChatResponse, Chunk, DetokenizeRequest, DetokenizeResponse, InputTokens, ModelEntry,
-    ModelList, TokenizeRequest, TokenizeResponse,
+    ChatRequest, ChatResponse, Chunk, DetokenizeRequest, DetokenizeResponse, InputTokens,
+    ModelEntry, ModelList, TokenizeRequest, TokenizeResponse,
 };
 
 #[derive(OpenApi)]

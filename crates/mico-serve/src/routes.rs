@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::{get, post};
-use axum::Extension;
-use serde_json::json;
+use serde::Serialize;
 use tokio::task::spawn_blocking;
 
 use crate::app::App;
@@ -19,8 +19,8 @@ use crate::error::{Code, Result, ServeError};
 use crate::openapi;
 use crate::version::{COMMIT, VERSION};
 use crate::wire::{
-    self, DetokenizeRequest, DetokenizeResponse, ModelEntry, ModelList, ModelMico, TokenizeResponse,
-    Wanted,
+    self, DetokenizeRequest, DetokenizeResponse, ModelEntry, ModelList, ModelMico,
+    TokenizeResponse, Wanted,
 };
 
 type Shared = State<Arc<App>>;
@@ -111,7 +111,8 @@ async fn tokenize(State(app): Shared, request: Request<Body>) -> Result<Response
             None => backend.tokenize_turns(&wire::turns(request.messages, &app.config.check)?)?,
         };
         let strings = tokens.iter().map(|id| backend.detokenize(&[*id])).collect::<Result<_>>();
-        let token_strs = request.return_token_strs.unwrap_or(false).then_some(strings).transpose()?;
+        let token_strs =
+            request.return_token_strs.unwrap_or(false).then_some(strings).transpose()?;
         let max_model_len = backend.model().max_model_len;
         Ok(TokenizeResponse { count: tokens.len(), max_model_len, tokens, token_strs })
     };
@@ -175,25 +176,35 @@ fn entries(app: &App) -> Result<Vec<ModelEntry>> {
     Ok(app.config.names.listed().into_iter().map(entry).collect())
 }
 
+/// How the server is, as probes read it.
+#[derive(Debug, Serialize)]
+struct Status {
+    status: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<f64>,
+}
+
 async fn health(State(app): Shared) -> Response {
-    let (status, word) = if app.is_healthy() {
+    let (code, status) = if app.is_healthy() {
         (StatusCode::OK, "ok")
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "stalled")
     };
-    (status, axum::Json(json!({ "status": word }))).into_response()
+    (code, axum::Json(Status { status, progress: None })).into_response()
 }
 
 async fn ready(State(app): Shared) -> Response {
-    let document = match app.backend() {
-        Ok(_) => return axum::Json(json!({ "status": "ready" })).into_response(),
-        Err(error) if error.code == Code::Loading => {
-            json!({ "status": "loading", "progress": app.progress() })
+    let status = match app.backend() {
+        Ok(_) => {
+            return axum::Json(Status { status: "ready", progress: None }).into_response();
         }
-        Err(_) => json!({ "status": "draining" }),
+        Err(error) if error.code == Code::Loading => {
+            Status { status: "loading", progress: Some(app.progress()) }
+        }
+        Err(_) => Status { status: "draining", progress: None },
     };
     let again = [(header::RETRY_AFTER, HeaderValue::from_static("5"))];
-    (StatusCode::SERVICE_UNAVAILABLE, again, axum::Json(document)).into_response()
+    (StatusCode::SERVICE_UNAVAILABLE, again, axum::Json(status)).into_response()
 }
 
 async fn metrics(State(app): Shared) -> Response {
@@ -203,14 +214,22 @@ async fn metrics(State(app): Shared) -> Response {
     ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
+/// What runs.
+#[derive(Debug, Serialize)]
+struct Version<'a> {
+    version: &'static str,
+    commit: &'static str,
+    features: &'a [&'static str],
+    engine: Option<&'a serde_json::Value>,
+}
+
 async fn version(State(app): Shared) -> Result<Response> {
-    let engine = app.loaded().map(|backend| backend.model().description.clone());
-    chat::json(&json!({
-        "version": VERSION,
-        "commit": COMMIT,
-        "features": if app.config.playground { vec!["playground"] } else { Vec::new() },
-        "engine": engine,
-    }))
+    chat::json(&Version {
+        version: VERSION,
+        commit: COMMIT,
+        features: if app.config.playground { &["playground"] } else { &[] },
+        engine: app.loaded().map(|backend| &backend.model().description),
+    })
 }
 
 async fn openapi() -> Result<Response> {

@@ -102,7 +102,10 @@ fn preflight(app: &App, request: &Request<Body>) -> Option<Response> {
     allowed_origin(&app.config.cors_origins, request.headers())?;
     let headers = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST"),
-        (header::ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type, x-api-key, x-request-id"),
+        (
+            header::ACCESS_CONTROL_ALLOW_HEADERS,
+            "authorization, content-type, x-api-key, x-request-id",
+        ),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
     Some((StatusCode::NO_CONTENT, headers).into_response())

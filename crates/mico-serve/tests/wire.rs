@@ -18,7 +18,8 @@ fn requests_and_responses_byte_for_byte() {
     config.check.lenient = vec!["tools".to_owned()];
     let server = Server::with(config, mock());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire");
-    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).collect();
+    let mut files: Vec<_> =
+        std::fs::read_dir(&folder).unwrap().map(|f| f.unwrap().path()).collect();
     files.sort();
     assert!(files.len() >= 40, "{} files", files.len());
     let mut wrong = Vec::new();

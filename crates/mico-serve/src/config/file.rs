@@ -113,7 +113,8 @@ impl Merged {
                 _ => "default",
             };
             let raw = matches.get_raw(id).into_iter().flatten();
-            let values: Vec<String> = raw.map(|value| value.to_string_lossy().into_owned()).collect();
+            let values: Vec<String> =
+                raw.map(|value| value.to_string_lossy().into_owned()).collect();
             let value = match values.as_slice() {
                 _ if SECRET.contains(&id) && !values.is_empty() => "***".to_owned(),
                 [] => "unset".to_owned(),

@@ -212,9 +212,10 @@ fn check_origin(origin: &str) -> Result<(), String> {
 }
 
 fn media(flags: &MediaFlags) -> Result<MediaSources, String> {
-    let patterns = flags.allow_media_host.iter().map(|host| {
-        host.parse::<HostPattern>().map_err(|why| format!("--allow-media-host {why}"))
-    });
+    let patterns = flags
+        .allow_media_host
+        .iter()
+        .map(|host| host.parse::<HostPattern>().map_err(|why| format!("--allow-media-host {why}")));
     let patterns = patterns.collect::<Result<Vec<_>, _>>()?;
     let timeout = Duration::from_secs(flags.media_timeout);
     let root = flags.media_root.as_deref().map(|path| {

@@ -59,7 +59,8 @@ fn plain_name(model: &str) -> String {
 
 /// `fast=budget:64,method:mico`.
 fn profile(text: &str) -> Result<(String, Wanted), String> {
-    let accepted = "NAME=budget:64 or NAME=keep:0.25 or NAME=off, then method:, pool:, refine_layer:";
+    let accepted =
+        "NAME=budget:64 or NAME=keep:0.25 or NAME=off, then method:, pool:, refine_layer:";
     let refused = || format!("--profile '{}', accepted: {accepted}", quoted(text));
     let (name, spec) = text.split_once('=').ok_or_else(refused)?;
     let numeric = name.chars().next().is_none_or(|c| c.is_ascii_digit() || c == '.');

@@ -109,9 +109,12 @@ fn a_file_gives_what_the_command_line_leaves_open() {
     assert!(config.names.any_model && !config.public_metrics);
     let settings = merged.settings(&command(), &matches);
     let shown: Vec<String> = settings.iter().map(ToString::to_string).collect();
-    for line in
-        ["port = 1  # flag", "max-queue = 3  # file", "api-key = ***  # file", "host = 127.0.0.1  # default"]
-    {
+    for line in [
+        "port = 1  # flag",
+        "max-queue = 3  # file",
+        "api-key = ***  # file",
+        "host = 127.0.0.1  # default",
+    ] {
         assert!(shown.iter().any(|shown| shown == line), "{line} in {shown:#?}");
     }
     assert!(!shown.join("").contains("one,two"));
@@ -122,7 +125,9 @@ fn unknown_keys_and_wrong_types_in_files_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("serve.toml");
     let said = command().try_get_matches_from(["serve"]).unwrap();
-    for text in ["prot = 1", "config = 'x'", "any-model = 'yes'", "port = [[1]]", "port = 1979-05-27", "="] {
+    for text in
+        ["prot = 1", "config = 'x'", "any-model = 'yes'", "port = [[1]]", "port = 1979-05-27", "="]
+    {
         std::fs::write(&path, text).unwrap();
         let error = merged(&path, &command(), &said).unwrap_err();
         assert!(error.starts_with("--config ") && !error.contains('\n'), "{text}: {error}");

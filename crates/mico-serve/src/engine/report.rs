@@ -9,9 +9,7 @@ use mico_engine::{Engine, Finish as EngineFinish, ImageInput, ImageOutcome, Prep
 use mico_select::schedule::Budget;
 use mico_vision::layout::{GroupKind, VisualLayout};
 
-use crate::backend::{
-    ChatJob, Finish, GroupReport, ImageReport, Outcome, Plan, Returns, Seconds,
-};
+use crate::backend::{ChatJob, Finish, GroupReport, ImageReport, Outcome, Plan, Returns, Seconds};
 
 /// What a request's response shows beside the answer.
 pub(super) struct Shown {

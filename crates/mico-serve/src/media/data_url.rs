@@ -25,9 +25,9 @@ impl<'a> DataUrl<'a> {
     pub fn parse(url: &'a str) -> Result<Self, &'static str> {
         let (_, rest) = url.split_once(':').ok_or("no data URL")?;
         let comma = rest.bytes().take(MAX_PREFIX).position(|byte| byte == b',');
-        let (prefix, data) = comma.map(|at| (&rest[..at], &rest[at + 1..])).ok_or(
-            "a data URL without data, accepted: data:TYPE;base64,DATA",
-        )?;
+        let (prefix, data) = comma
+            .map(|at| (&rest[..at], &rest[at + 1..]))
+            .ok_or("a data URL without data, accepted: data:TYPE;base64,DATA")?;
         let mut words = prefix.split(';').map(|word| word.trim().to_ascii_lowercase());
         let kind = words.next().unwrap_or_default();
         if words.next_back().as_deref() != Some("base64") {
@@ -45,11 +45,12 @@ impl<'a> DataUrl<'a> {
 /// How many bytes a text in base64 has, by its length alone.
 pub fn decoded_length(text: &str) -> usize {
     let digits = text.trim_end_matches('=').len();
-    digits / 4 * 3 + match digits % 4 {
-        2 => 1,
-        3 => 2,
-        _ => 0,
-    }
+    digits / 4 * 3
+        + match digits % 4 {
+            2 => 1,
+            3 => 2,
+            _ => 0,
+        }
 }
 
 /// The bytes of a text in base64, in the standard or the URL alphabet.
@@ -82,7 +83,8 @@ mod tests {
 
     #[test]
     fn what_is_no_base64_is_refused() {
-        for url in ["data:image/png,AQID", "data:image/png;base64", "data:", "data:x;base64;a=b,AQID"]
+        for url in
+            ["data:image/png,AQID", "data:image/png;base64", "data:", "data:x;base64;a=b,AQID"]
         {
             assert!(DataUrl::parse(url).is_err(), "{url}");
         }

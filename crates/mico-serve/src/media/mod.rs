@@ -92,7 +92,8 @@ impl MediaSources {
             }
             Some("http" | "https") => {
                 let Some(remote) = &self.remote else {
-                    let message = "URLs of other hosts are not fetched by this server: send a data URL";
+                    let message =
+                        "URLs of other hosts are not fetched by this server: send a data URL";
                     return Err(ServeError::new(Code::HostNotAllowed, message).at(param));
                 };
                 let bytes = remote.fetch(&media.url, self.limits.image_bytes);
@@ -107,7 +108,8 @@ impl MediaSources {
                 self.file(media, bytes.map_err(|error| error.at(param))?)
             }
             _ => {
-                let message = "neither a data URL nor any other that is accepted: data:TYPE;base64,DATA";
+                let message =
+                    "neither a data URL nor any other that is accepted: data:TYPE;base64,DATA";
                 Err(unsupported(param, message))
             }
         }

@@ -41,11 +41,11 @@ impl FromStr for HostPattern {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let accepted = || format!("'{text}' is no host, accepted: HOST, HOST:PORT or *.HOST");
-        let (name, port) = match text.rsplit_once(':') {
-            Some((name, port)) if !name.ends_with(']') || port.chars().all(|c| c.is_ascii_digit()) => {
-                (name, Some(port.parse().map_err(|_| accepted())?))
-            }
-            _ => (text, None),
+        // An address of IPv6 has colons of its own, inside brackets.
+        let behind = text.rfind(']').map_or(0, |bracket| bracket + 1);
+        let (name, port) = match text[behind..].rfind(':').map(|at| behind + at) {
+            Some(at) => (&text[..at], Some(text[at + 1..].parse().map_err(|_| accepted())?)),
+            None => (text, None),
         };
         let (subdomains, name) = match name.strip_prefix("*.") {
             Some(name) => (true, name),
@@ -145,9 +145,9 @@ impl Remote {
         }
         let mut url = Url::parse(text).map_err(|_| refused("not a URL"))?;
         url.set_fragment(None);
-        let slashes = text.split_once(':').is_some_and(|(_, rest)| {
-            rest.starts_with("//") && !rest.starts_with("///")
-        });
+        let slashes = text
+            .split_once(':')
+            .is_some_and(|(_, rest)| rest.starts_with("//") && !rest.starts_with("///"));
         let plain = url.username().is_empty() && url.password().is_none();
         let authority = text.split_once("//").map_or("", |(_, rest)| rest);
         let authority = authority.split(['/', '?', '#']).next().unwrap_or_default();

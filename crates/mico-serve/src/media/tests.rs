@@ -2,7 +2,12 @@ use super::*;
 use crate::wire::Detail;
 
 fn image(url: &str) -> MediaUse {
-    MediaUse { param: "p".to_owned(), url: url.to_owned(), kind: MediaKind::Image, detail: Detail::Auto }
+    MediaUse {
+        param: "p".to_owned(),
+        url: url.to_owned(),
+        kind: MediaKind::Image,
+        detail: Detail::Auto,
+    }
 }
 
 /// The smallest picture there is, as a BMP file of one pixel.

@@ -269,9 +269,8 @@ impl Conversation {
             }
             Content::Text(text) => vec![self.text(&text, limits)?],
             Content::Parts(parts) => {
-                let read = |(at, part)| {
-                    self.part(&format!("{path}.content[{at}]"), part, speaker, limits)
-                };
+                let read =
+                    |(at, part)| self.part(&format!("{path}.content[{at}]"), part, speaker, limits);
                 parts.into_iter().enumerate().map(read).collect::<Result<Vec<_>>>()?
             }
         };
@@ -311,8 +310,9 @@ impl Conversation {
                 let other = mico_util::text::quoted(other);
                 let accepted = "text, image_url, input_image, video_url";
                 let message = format!("a part of type '{other}', accepted: {accepted}");
-                return Err(ServeError::new(Code::UnsupportedContent, message)
-                    .at(format!("{path}.type")));
+                return Err(
+                    ServeError::new(Code::UnsupportedContent, message).at(format!("{path}.type"))
+                );
             }
         };
         let Some(url) = url else {

@@ -19,8 +19,8 @@ pub(crate) use pruning::{DEFAULT_METHOD, pruning_code};
 pub use pruning::{MicoRequest, Wanted};
 pub(crate) use response::Circumstances;
 pub use response::{
-    ChatResponse, Choice, Chunk, ChunkChoice, Delta, InputDetails, InputTokens, Logprobs, MicoReport,
-    ResponseMessage, Source, Usage,
+    ChatResponse, Choice, Chunk, ChunkChoice, Delta, InputDetails, InputTokens, Logprobs,
+    MicoReport, ResponseMessage, Source, Usage,
 };
 pub use sampling::StopStrings;
 pub use tokenize::{

@@ -162,10 +162,11 @@ impl MicoRequest {
             self.refine_layer.map(index).or(inherited.and_then(|spec| spec.refine_layer));
         spec.pool = self.pool.map(index).or(inherited.and_then(|spec| spec.pool));
         spec.authors = self.authors_budget.unwrap_or(inherited.is_some_and(|spec| spec.authors));
-        if spec.pool == Some(0) {
-            let (what, found) = ("pool", "0".to_owned());
-            let accepted = "at least 1".to_owned();
-            return Err(mico_select::Error::OutOfRange { what, found, accepted });
+        for (what, value) in [("pool", spec.pool), ("refine-layer", spec.refine_layer)] {
+            if value == Some(0) {
+                let (found, accepted) = ("0".to_owned(), "at least 1".to_owned());
+                return Err(mico_select::Error::OutOfRange { what, found, accepted });
+            }
         }
         spec.build()?;
         Ok(spec)

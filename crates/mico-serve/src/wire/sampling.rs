@@ -59,7 +59,7 @@ pub(super) fn sampling(request: &ChatRequest, limits: TokenLimits) -> Result<Sam
     let temperature = within("temperature", request.temperature, 0.0, |t| {
         (0.0..=2.0).contains(&t) && t.is_sign_positive()
     })?
-        .map_err(|found| out_of_range("temperature", found, "0 to 2"))?;
+    .map_err(|found| out_of_range("temperature", found, "0 to 2"))?;
     let top_p = within("top_p", request.top_p, 1.0, |p| p > 0.0 && p <= 1.0)?
         .map_err(|found| out_of_range("top_p", found, "a probability in (0, 1]"))?;
     let top_k = match request.top_k {

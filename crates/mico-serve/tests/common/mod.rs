@@ -76,7 +76,10 @@ impl Server {
     }
 
     pub fn get(&self, path: &str) -> Reply {
-        self.raw(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes())
+        self.raw(
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                .as_bytes(),
+        )
     }
 
     pub fn post(&self, path: &str, body: &str) -> Reply {

@@ -30,7 +30,9 @@ fn ok(body: &str) -> String {
 }
 
 fn redirect(to: &str) -> String {
-    format!("HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+    format!(
+        "HTTP/1.1 302 Found\r\nlocation: {to}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+    )
 }
 
 /// Every name leads to this machine, which counts as the world.
@@ -156,7 +158,8 @@ fn patterns_of_hosts() {
     assert!(!admits("*.example", "evilexample", 80) && !admits("*.example", ".example", 80));
     assert!(admits("a.example:8443", "a.example", 8443));
     assert!(!admits("a.example:8443", "a.example", 443));
-    for bad in ["", "*", "*.", "a b", "a.example:", "a.example:x", "*.1.2.3.4", "http://a.example"] {
+    for bad in ["", "*", "*.", "a b", "a.example:", "a.example:x", "*.1.2.3.4", "http://a.example"]
+    {
         assert!(bad.parse::<HostPattern>().is_err(), "{bad}");
     }
 }
