@@ -41,7 +41,8 @@ pub mod run;
 #[cfg(feature = "eval")]
 pub mod score;
 pub mod select;
-pub mod size;
+#[cfg(feature = "serve")]
+pub mod serve;
 #[cfg(feature = "eval")]
 mod task_args;
 #[cfg(feature = "eval")]
@@ -73,6 +74,8 @@ enum Verb {
     Trace(trace::TraceArgs),
     Select(select::SelectArgs),
     Flops(Box<flops::FlopsArgs>),
+    #[cfg(feature = "serve")]
+    Serve(Box<serve::ServeArgs>),
     #[cfg(feature = "eval")]
     Bench(bench::BenchArgs),
     #[cfg(feature = "eval")]
@@ -101,6 +104,8 @@ impl Verb {
             Self::Trace(args) => (Box::new(|| trace::run(args)), args.threads()),
             Self::Select(args) => (Box::new(|| select::run(args)), None),
             Self::Flops(args) => (Box::new(|| flops::run(args)), None),
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => (Box::new(|| serve::run(args)), args.threads()),
             #[cfg(feature = "eval")]
             Self::Bench(args) => (Box::new(|| bench::run(args)), args.threads()),
             #[cfg(feature = "eval")]
@@ -134,9 +139,7 @@ impl Cli {
     pub fn read(args: impl IntoIterator<Item = OsString>) -> Result<Option<Self>, Failure> {
         let args: Vec<OsString> = args.into_iter().collect();
         let matches = environment::parse(Self::command(), &args);
-        let read =
-            matches.and_then(|matches| Self::from_arg_matches(&matches).map_err(Unread::Parser));
-        match read {
+        match matches.and_then(|matches| Self::from_matches(&args, matches)) {
             Ok(cli) => Ok(Some(cli)),
             Err(Unread::Variable(failure)) => Err(failure),
             Err(Unread::Parser(error)) => match error.kind() {
@@ -155,6 +158,21 @@ impl Cli {
                 _ => Err(Failure::from(error)),
             },
         }
+    }
+
+    #[cfg(feature = "serve")]
+    fn from_matches(args: &[OsString], matches: clap::ArgMatches) -> Result<Self, Unread> {
+        let (matches, settings) = serve::with_file(&Self::command(), args, matches)?;
+        let mut cli = Self::from_arg_matches(&matches).map_err(Unread::Parser)?;
+        if let Verb::Serve(args) = &mut cli.verb {
+            args.set_sources(settings);
+        }
+        Ok(cli)
+    }
+
+    #[cfg(not(feature = "serve"))]
+    fn from_matches(_: &[OsString], matches: clap::ArgMatches) -> Result<Self, Unread> {
+        Self::from_arg_matches(&matches).map_err(Unread::Parser)
     }
 
     /// How many threads the engine was asked to run on, if it was.

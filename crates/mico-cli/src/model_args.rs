@@ -18,7 +18,7 @@ use crate::vocabulary;
 const THREADS_PER_CORE: u64 = 4;
 
 /// The model and how it is loaded.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct ModelArgs {
     /// `tiny` (the embedded model), a model folder, a hub id `org/name[@revision]`, or a name that
     /// `mico models` lists.
@@ -52,7 +52,7 @@ fn cores() -> u64 {
 }
 
 /// How large an image may become.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct LimitArgs {
     /// Fewest pixels an image is resized to, in place of the checkpoint's own limit.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -166,12 +166,36 @@ impl ModelArgs {
 
     /// Loads a model that was found.
     pub(crate) fn load(&self, located: &Located) -> Result<Engine, Failure> {
+        self.load_telling(located, |_| {})
+    }
+
+    /// What names the weights and the way they are loaded: files with their sizes, quantisation, number format.
+    #[cfg(feature = "serve")]
+    pub(crate) fn identity(&self, located: &Located) -> String {
+        let quantize = self.quantize.map_or("none", QuantKind::name);
+        let mut files: Vec<String> = Vec::new();
+        for entry in located.folder.iter().filter_map(|folder| folder.read_dir().ok()).flatten() {
+            let file =
+                entry.ok().and_then(|file| Some((file.file_name(), file.path().metadata().ok()?)));
+            files.extend(file.map(|(name, about)| format!("{} {}", name.display(), about.len())));
+        }
+        files.sort_unstable();
+        let dtype = self.dtype.name();
+        format!("{} quantize={quantize} dtype={dtype} {}", self.model, files.join(" "))
+    }
+
+    /// Loads a model that was found, and tells how much of it is there, from 0 to 1.
+    pub(crate) fn load_telling(
+        &self,
+        located: &Located,
+        tell: impl Fn(f64) + Send + Sync + 'static,
+    ) -> Result<Engine, Failure> {
         let bar = Loading::new();
         let options = EngineOptions {
             load: LoadOptions {
                 precision: self.dtype,
                 quantize: self.quantize,
-                progress: Some(bar.callback()),
+                progress: Some(bar.callback(tell)),
                 ..LoadOptions::default()
             },
             threads: Some(self.threads.map_or(0, |threads| threads as usize)),

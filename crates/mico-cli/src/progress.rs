@@ -112,10 +112,14 @@ impl Loading {
         Self(bar)
     }
 
-    /// What the loader calls after every tensor.
-    pub(crate) fn callback(&self) -> Arc<mico_model::ProgressFn> {
+    /// What the loader calls after every tensor; `tell` gets the share that is loaded.
+    pub(crate) fn callback(
+        &self,
+        tell: impl Fn(f64) + Send + Sync + 'static,
+    ) -> Arc<mico_model::ProgressFn> {
         let bar = self.0.clone();
         Arc::new(move |done: mico_model::Progress| {
+            tell(done.bytes_done as f64 / done.bytes_total.max(1) as f64);
             bar.set_length(done.bytes_total);
             bar.set_position(done.bytes_done);
             interrupt::flow()

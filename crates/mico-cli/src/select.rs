@@ -16,7 +16,7 @@ use crate::choices::{self, single};
 use crate::failure::Failure;
 use crate::output;
 use crate::pruning_args::pairs;
-use crate::size;
+use mico_util::size;
 use mico_util::text::quoted;
 use tensors::{Source, Tensors};
 

@@ -10,6 +10,7 @@
 //! * [`ErrorKind`]: whose fault an error is, for every front end.
 //! * `digest` (feature `digest`): SHA-256 of bytes and streams, in hexadecimal.
 //! * `files` (feature `files`): files that appear whole or not at all.
+//! * `size` (feature `size`): amounts of memory as people write them.
 //!
 //! Nothing here knows a tensor, a model or a command line.
 
@@ -26,6 +27,8 @@ pub mod memory;
 mod panics;
 mod quantile;
 mod rng;
+#[cfg(feature = "size")]
+pub mod size;
 pub mod text;
 
 pub use error_kind::ErrorKind;

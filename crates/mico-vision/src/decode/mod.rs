@@ -178,6 +178,21 @@ pub fn decode(bytes: &[u8], options: &DecodeOptions) -> Result<RgbImage, DecodeE
     flatten::to_rgb(picture, orientation, options.alpha).map_err(DecodeError::from)
 }
 
+/// Width and height of a picture as its header states them, which must not exceed the limits; no pixel is decoded.
+pub fn dimensions(bytes: &[u8], limits: &Limits) -> Result<Size, DecodeError> {
+    if bytes.is_empty() {
+        return Err(DecodeError::Empty);
+    }
+    limits.check_encoded(bytes.len() as u64)?;
+    let (format, name) = sniff(bytes)?;
+    let reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let (width, height) =
+        reader.into_dimensions().map_err(|error| explain(&error, name, bytes.len()))?;
+    let size = Size::new(width, height);
+    limits.check_size(size)?;
+    Ok(size)
+}
+
 fn sniff(bytes: &[u8]) -> Result<(ImageFormat, &'static str), DecodeError> {
     let found = image::guess_format(bytes).ok();
     FORMATS.into_iter().find(|(format, _)| Some(*format) == found).ok_or_else(|| {

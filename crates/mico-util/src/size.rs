@@ -1,6 +1,6 @@
 //! Amounts of memory as people write them.
 
-use mico_util::text::quoted;
+use crate::text::quoted;
 use parse_size::parse_size;
 
 /// The most that is taken for an amount of memory.
