@@ -71,7 +71,7 @@ const PRUNINGS: [(Option<&str>, &str); 6] = [
     (Some("mico T=16"), r#"{"budget":16}"#),
     (Some("mico keep=0.25"), r#"{"keep":0.25}"#),
     (Some("divprune T=32"), r#"{"budget":32,"method":"divprune"}"#),
-    (Some("fastv T=64"), r#"{"budget":64,"method":"fastv"}"#),
+    (Some("fastv T=200"), r#"{"budget":200,"method":"fastv"}"#),
     (Some("visionzip T=64"), r#"{"budget":64,"method":"visionzip"}"#),
 ];
 
@@ -167,6 +167,9 @@ fn errors_of_the_engine_name_the_field() {
         let reply = server.chat(&body(&json!({ "mico": mico })));
         assert_eq!((reply.status, reply.error().2.as_deref()), (400, param), "{}", reply.body);
     }
+    let refused = server.chat(&body(&json!({ "mico": { "budget": 64, "method": "fastv" } })));
+    assert_eq!(refused.error(), (400, "pruning_refused".to_owned(), Some("mico".to_owned())));
+    assert!(refused.body.contains("(8 x 64 - 2 x 576) / 6"), "{}", refused.body);
     let long = json!({ "messages": [{ "role": "user", "content": "circle ".repeat(20_000) }] });
     assert_eq!(server.chat(&long.to_string()).error().1, "context_length_exceeded");
 }
