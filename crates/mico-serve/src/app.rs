@@ -18,7 +18,7 @@ const FETCHES: usize = 4;
 const LARGE_BODIES: usize = 16;
 /// Panics within [`PANIC_WINDOW`] that make the server count as ill.
 const PANICS: u64 = 3;
-const PANIC_WINDOW: Duration = Duration::from_secs(60);
+const PANIC_WINDOW: Duration = Duration::from_mins(1);
 /// Seconds after which to try again while the model is loaded or the server ends.
 const TRY_AGAIN: u64 = 5;
 

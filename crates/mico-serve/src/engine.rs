@@ -16,7 +16,7 @@ use mico_engine::{
     Engine, GenerationOptions, ImageInput, Message, Part, Prepared, Prompt, Request, Role,
     SessionOptions, pruner::Pruning,
 };
-use sha2::{Digest as _, Sha256};
+use mico_util::digest::Hasher;
 
 use crate::backend::{
     Backend, ChatJob, Load, Media, ModelInfo, Planned, Speaker, Submission, Ticket, Turn, TurnPart,
@@ -163,13 +163,12 @@ fn info(engine: &Engine, served: &Served) -> ModelInfo {
     info.max_model_len = description.max_positions;
     info.takes_video = engine.takes_video();
     info.description = serde_json::to_value(&description).unwrap_or_default();
-    let mut digest = Sha256::new();
+    let mut digest = Hasher::new();
     for part in [&served.identity, &info.description.to_string(), &format!("{:?}", served.options)]
     {
-        digest.update((part.len() as u64).to_le_bytes());
-        digest.update(part);
+        digest.update_part(part);
     }
-    info.fingerprint = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    info.fingerprint = digest.hex();
     info
 }
 

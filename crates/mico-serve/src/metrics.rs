@@ -1,4 +1,4 @@
-//! Counters, histograms and gauges in the OpenMetrics text format. Open this to add one.
+//! Counters, histograms and gauges in the `OpenMetrics` text format. Open this to add one.
 
 use std::time::Duration;
 
@@ -34,6 +34,7 @@ const BUDGETS: [f64; 9] = [8.0, 16.0, 32.0, 64.0, 128.0, 192.0, 320.0, 640.0, 12
 const ROWS: [f64; 8] = [1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+#[expect(clippy::struct_field_names, reason = "the label is called so")]
 struct Route {
     route: &'static str,
     method: String,

@@ -55,7 +55,7 @@ impl Default for Mock {
         let mut info = ModelInfo::new("mock", "mock");
         (info.layers, info.refine_layer, info.max_model_len) = (4, 2, 4096);
         info.takes_video = true;
-        info.fingerprint = "abcdef0123456789".to_owned();
+        "abcdef0123456789".clone_into(&mut info.fingerprint);
         info.description = serde_json::json!({ "family": "mock" });
         Self {
             info,
@@ -84,12 +84,12 @@ impl Mock {
     fn plan(&self, job: &ChatJob) -> Result<Plan> {
         let text = job.turns.iter().map(|turn| words(turn).len() + 1).sum();
         let mut plan = Plan { text_tokens: text, layers: self.info.layers, ..Plan::default() };
-        plan.method = "none".to_owned();
+        "none".clone_into(&mut plan.method);
         for (param, media) in &job.media {
             plan.images.push(image(param, media)?);
         }
         if let Some(pruning) = &job.pruning {
-            plan.method = pruning.method.name().to_owned();
+            pruning.method.name().clone_into(&mut plan.method);
             plan.refine_layer = Some(pruning.refine_layer.unwrap_or(self.info.refine_layer));
             if plan.refine_layer >= Some(self.info.layers) {
                 let message = "refine-layer is out of range, accepted: 1 to 3";
@@ -177,7 +177,7 @@ impl Backend for Mock {
             let message = format!("token {} is not in the vocabulary", ids[index]);
             return Err(ServeError::invalid(format!("tokens[{index}]"), message));
         }
-        Ok(ids.iter().map(|id| format!("<{id}>")).collect())
+        Ok(ids.iter().map(|id| format!("<{id}>")).collect::<Vec<_>>().concat())
     }
 
     fn prepare(&self, job: ChatJob) -> Result<Planned> {
@@ -211,7 +211,7 @@ impl Backend for Mock {
         };
         let (shared, sequences) = (Arc::clone(&self.shared), self.sequences);
         let thread =
-            thread::spawn(move || work(&shared, sequences, number, *job, &cancelled, events));
+            thread::spawn(move || work(&shared, sequences, number, &job, &cancelled, events));
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(Ticket::new(guard))
     }
@@ -262,7 +262,7 @@ fn work(
     shared: &Shared,
     sequences: usize,
     number: u64,
-    job: MockJob,
+    job: &MockJob,
     cancelled: &AtomicBool,
     events: EventSender,
 ) {
@@ -279,7 +279,7 @@ fn work(
     }
     drop(turns);
     let result = if admitted {
-        perform(shared, &job, cancelled, &events)
+        perform(shared, job, cancelled, &events)
     } else {
         Err(ServeError::new(Code::Draining, "the server is shutting down").retry_after(5))
     };

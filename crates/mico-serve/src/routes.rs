@@ -216,6 +216,7 @@ async fn metrics(State(app): Shared) -> Response {
 
 /// What runs.
 #[derive(Debug, Serialize)]
+#[expect(clippy::struct_field_names, reason = "the field is called so")]
 struct Version<'a> {
     version: &'static str,
     commit: &'static str,

@@ -73,7 +73,7 @@ fn replaced(text: &str, mark: &str, varies: impl Fn(char) -> bool) -> String {
     for part in parts {
         out += mark;
         out.push('…');
-        out += part.trim_start_matches(|c| varies(c));
+        out += part.trim_start_matches(&varies);
     }
     out
 }

@@ -345,7 +345,7 @@ mod tests {
             assert!(message.contains(named) && message.contains("f.toml"), "{message}");
         }
         let settings = [
-            ("method = \"nope\\u001b[31m\"", "unknown method 'nope\\u{1b}[31m'"),
+            ("method = \"nope\\u001b[31m\"", "'nope\\u{1b}[31m'"),
             ("method = \"mico:speed=1\"", "speed"),
             ("method = \"mico\"\nbudgets = [0]", "budget is 0"),
             ("method = \"mico\"\nswitches = [\"foo=1\"]", "foo"),

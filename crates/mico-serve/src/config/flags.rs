@@ -90,7 +90,7 @@ pub struct AccessFlags {
     /// A further name that requests to a loopback address may have as Host; repeatable.
     #[arg(long, value_name = "HOST", env = "MICO_SERVE_ALLOWED_HOST")]
     pub allowed_host: Vec<String>,
-    /// An origin whose web pages may read answers, such as https://example.org; repeatable.
+    /// An origin whose web pages may read answers, such as <https://example.org>; repeatable.
     #[arg(long, value_name = "ORIGIN", env = "MICO_SERVE_CORS_ORIGIN")]
     pub cors_origin: Vec<String>,
     /// Serve `/metrics` without a key.
@@ -150,7 +150,7 @@ pub struct RequestFlags {
     /// Seconds after which a request is given up.
     #[arg(long, value_name = "SECONDS", default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..), env = "MICO_SERVE_REQUEST_TIMEOUT")]
     pub request_timeout: u64,
-    /// Unsupported fields to ignore in place of refusing: tools, response_format.
+    /// Unsupported fields to ignore in place of refusing: tools, `response_format`.
     #[arg(long, value_name = "FIELD", value_delimiter = ',', value_parser = ["tools", "response_format"], env = "MICO_SERVE_LENIENT")]
     pub lenient: Vec<String>,
 }

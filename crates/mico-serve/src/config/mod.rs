@@ -91,9 +91,9 @@ impl Config {
             max_body: 64 << 20,
             body_timeout: Duration::from_secs(30),
             max_connections: 512,
-            request_timeout: Duration::from_secs(3600),
-            shutdown_timeout: Duration::from_secs(60),
-            stall: Duration::from_secs(300),
+            request_timeout: Duration::from_hours(1),
+            shutdown_timeout: Duration::from_mins(1),
+            stall: Duration::from_mins(5),
         }
     }
 
@@ -222,15 +222,13 @@ fn media(flags: &MediaFlags) -> Result<MediaSources, String> {
         let failed = |error| format!("--media-root {}: {error}", path.display());
         MediaRoot::open(path).map_err(failed)
     });
-    let mut sources = MediaSources::default();
-    sources.limits = MediaLimits {
+    let limits = MediaLimits {
         image_bytes: flags.max_image_bytes,
         image_pixels: flags.max_image_pixels,
         total_pixels: flags.max_total_pixels,
     };
-    sources.remote = (!patterns.is_empty()).then(|| Remote::new(patterns, timeout));
-    sources.root = root.transpose()?;
-    Ok(sources)
+    let remote = (!patterns.is_empty()).then(|| Remote::new(patterns, timeout));
+    Ok(MediaSources { limits, remote, root: root.transpose()? })
 }
 
 #[cfg(test)]

@@ -134,7 +134,7 @@ pub(super) fn realised(
             (true, _) => "miss",
         });
         if shown.returns.indices {
-            report.stage1 = stage1.clone();
+            report.stage1.clone_from(&stage1);
             report.stage2 = outcome.cuts.last().map(|_| kept.clone());
         }
         if shown.returns.overlay {

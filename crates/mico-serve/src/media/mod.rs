@@ -97,7 +97,7 @@ impl MediaSources {
                     return Err(ServeError::new(Code::HostNotAllowed, message).at(param));
                 };
                 let bytes = remote.fetch(&media.url, self.limits.image_bytes);
-                self.file(media, bytes.map_err(|error| error.at(param))?)
+                Self::file(media, bytes.map_err(|error| error.at(param))?)
             }
             Some("file") => {
                 let Some(root) = &self.root else {
@@ -105,7 +105,7 @@ impl MediaSources {
                     return Err(unsupported(param, message));
                 };
                 let bytes = root.read(&media.url, self.limits.image_bytes);
-                self.file(media, bytes.map_err(|error| error.at(param))?)
+                Self::file(media, bytes.map_err(|error| error.at(param))?)
             }
             _ => {
                 let message =
@@ -116,7 +116,7 @@ impl MediaSources {
     }
 
     /// A whole file, of which only pictures are taken.
-    fn file(&self, media: &MediaUse, bytes: Vec<u8>) -> Result<Media> {
+    fn file(media: &MediaUse, bytes: Vec<u8>) -> Result<Media> {
         match media.kind {
             MediaKind::Image => Ok(Media::Image(bytes.into())),
             MediaKind::Video => Err(unsupported(&media.param, NO_VIDEO_FILES)),

@@ -227,11 +227,10 @@ fn index(count: u64) -> usize {
 fn at_field(error: &mico_select::Error, amount: &str) -> ServeError {
     use mico_select::Error as E;
     let field = match error {
-        E::UnknownMethod { .. } => "method",
+        E::UnknownMethod { .. } | E::OutOfRange { what: "method", .. } => "method",
         E::UnknownSetting { .. } | E::BadSetting { .. } => "set",
         E::OutOfRange { what: "refine-layer", .. } => "refine_layer",
         E::OutOfRange { what: "pool", .. } => "pool",
-        E::OutOfRange { what: "method", .. } => "method",
         _ => amount,
     };
     let code = pruning_code(error);

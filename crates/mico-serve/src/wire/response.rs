@@ -88,6 +88,7 @@ pub struct Usage {
 
 /// What a prompt consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[expect(clippy::struct_field_names, reason = "the names of the OpenAI API")]
 pub struct PromptDetails {
     /// Tokens that were not computed again.
     pub cached_tokens: usize,
