@@ -234,7 +234,7 @@ impl Ticket {
 
 impl fmt::Debug for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Ticket").finish_non_exhaustive()
+        f.debug_tuple("Ticket").field(&(*self.0).type_id()).finish()
     }
 }
 

@@ -184,7 +184,7 @@ pub struct ErrorBody {
     pub error: ErrorObject,
 }
 
-/// What went wrong, in the shape of the `OpenAI` API.
+/// What went wrong, in the shape of the OpenAI API.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ErrorObject {
     /// One sentence.

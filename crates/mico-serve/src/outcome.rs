@@ -110,7 +110,7 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// The word of the `OpenAI` API.
+    /// The word of the OpenAI API.
     pub fn reason(&self) -> &'static str {
         match self {
             Self::End | Self::Stop(_) => "stop",

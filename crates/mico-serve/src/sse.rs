@@ -1,4 +1,4 @@
-//! Streamed answers: events of a job as server-sent events, byte for byte as clients of the `OpenAI` API read them.
+//! Streamed answers: events of a job as server-sent events, byte for byte as clients of the OpenAI API read them.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;

@@ -1,4 +1,5 @@
 //! The embedded model behind HTTP: answers, counts and pictures are those of the engine, at any concurrency.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 mod common;
 

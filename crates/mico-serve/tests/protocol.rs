@@ -1,5 +1,6 @@
 //! What the server promises about queues, streams, disconnections and ends, with a scripted model. No sleeps: whatever
 //! must have happened is waited for by its own sign.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 mod common;
 

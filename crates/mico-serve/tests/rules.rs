@@ -1,4 +1,5 @@
 //! Every rule on a field of a chat completion: what is accepted, what is refused, and by which name.
+#![allow(clippy::unwrap_used, reason = "tests state their expectations by unwrapping")]
 
 mod common;
 

@@ -191,7 +191,8 @@ fn numbers_that_cannot_be_are_refused() {
 #[test]
 fn what_the_engine_refuses_stops_all_clients() {
     let subject = embedded();
-    let options = "mico T=100000".parse::<Setting>().unwrap().options().unwrap();
+    // The whole image in the first block alone is more than that on average.
+    let options = "fastv T=8".parse::<Setting>().unwrap().options().unwrap();
     let generation = GenerationOptions::greedy(2);
     let turn = LevelTurn { subject: &subject, options: &options, generation, meter: None };
     assert!(matches!(turn.run(LEVEL), Err(Error::Engine(_))));

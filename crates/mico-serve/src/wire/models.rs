@@ -27,11 +27,11 @@ pub struct ModelEntry {
     pub root: String,
     /// Longest sequence the model was made for.
     pub max_model_len: usize,
-    /// What the `OpenAI` API has no field for.
+    /// What the OpenAI API has no field for.
     pub mico: ModelMico,
 }
 
-/// What the `OpenAI` API has no field for.
+/// What the OpenAI API has no field for.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ModelMico {
     /// `llava`, `qwen2_5_vl`, ...
