@@ -115,7 +115,11 @@ fn run_page(page: &Path) -> usize {
             absent.extend(printed.out().cloned());
             continue;
         }
-        let words: Vec<&str> = printed.words.iter().map(String::as_str).collect();
+        let mut words: Vec<&str> = printed.words.iter().map(String::as_str).collect();
+        if words.first() == Some(&"serve") {
+            // A server runs until it is stopped: its settings are tried.
+            words.push("--check");
+        }
         let output = mico(&words).current_dir(folder.path()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{}: {words:?}: {said}", page.display());
