@@ -179,6 +179,17 @@ fn streams_are_read_where_a_stream_is_meant() {
     assert_eq!(answers.lines().count(), 2, "{answers}");
 }
 
+/// A forgotten writer is named after a few seconds instead of waited for.
+#[test]
+fn a_stream_without_a_writer_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    pipe(&folder.path().join("lonely"));
+    for call in ["score --raw lonely", "select --input lonely --budget 4", "run hi --image lonely"]
+    {
+        assert!(fails(folder.path(), call, "lonely").contains("nobody writes"), "{call}");
+    }
+}
+
 #[test]
 fn a_raw_file_without_json_fails_after_its_error_lines() {
     let folder = tempfile::tempdir().unwrap();

@@ -260,10 +260,10 @@ fn no_command_changes_what_it_reads() {
     }
 }
 
-/// A process that the system ends in the middle of a file leaves neither the file nor a part of it.
+/// A file beyond the size that the system allows is an error that names it; no part of it is left.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_killed_process_leaves_no_part_of_a_file() {
+fn a_file_above_the_allowed_size_is_an_error() {
     let inputs = Inputs::new();
     let (out, program) = (inputs.path().join("out"), assert_cmd::cargo::cargo_bin("mico"));
     fs::create_dir(&out).unwrap();
@@ -274,7 +274,9 @@ fn a_killed_process_leaves_no_part_of_a_file() {
         .current_dir(inputs.path())
         .output()
         .unwrap();
-    assert!(!output.status.success());
+    let message = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{message}");
+    assert!(message.starts_with("error: ") && message.contains("d.safetensors"), "{message}");
     assert_eq!(contents(&out).len(), 0);
 }
 

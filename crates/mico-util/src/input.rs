@@ -8,6 +8,8 @@
 use std::fs::{File, FileType, Metadata};
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
 
 /// Opens a regular file. Folders, named pipes, sockets and devices are refused by what they are.
 pub fn open_regular(path: &Path) -> io::Result<File> {
@@ -25,13 +27,37 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_at_most(file, limit)
 }
 
+/// How long [`open_stream`] waits for the writer of a named pipe: a command started together with its writer
+/// finds it, one whose writer was forgotten ends with a message instead of hanging.
+const WRITER_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Opens what can be read from its beginning to its end: a regular file, a named pipe or a character device.
-/// Like every reader of a named pipe, this waits for its writer.
+/// A named pipe needs a writer within a few seconds.
 pub fn open_stream(path: &Path) -> io::Result<File> {
+    open_stream_within(path, WRITER_PATIENCE)
+}
+
+fn open_stream_within(path: &Path, patience: Duration) -> io::Result<File> {
     match special(std::fs::metadata(path)?.file_type()) {
-        None | Some(Special::Pipe | Special::CharacterDevice) => File::open(path),
+        None | Some(Special::CharacterDevice) => File::open(path),
+        Some(Special::Pipe) => open_pipe(path, patience),
         Some(kind) => Err(kind.refused("a file or a pipe")),
     }
+}
+
+/// Opening a named pipe blocks until somebody opens its other end, so a thread does it. If nobody comes the thread
+/// stays behind, blocked and without cost, until the process ends or a writer turns up after all.
+fn open_pipe(path: &Path, patience: Duration) -> io::Result<File> {
+    let (opened, outcome) = mpsc::channel();
+    let owned = path.to_path_buf();
+    std::thread::Builder::new().name("open-pipe".into()).spawn(move || {
+        // Nobody may be listening any more: the file is closed then.
+        let _ = opened.send(File::open(owned));
+    })?;
+    outcome.recv_timeout(patience).unwrap_or_else(|_| {
+        let message = "is a named pipe that nobody writes to";
+        Err(io::Error::new(ErrorKind::TimedOut, message))
+    })
 }
 
 /// All that a reader yields; an error if that is more than `limit` bytes.
@@ -178,6 +204,17 @@ mod tests {
         let pipe = folder.path().join("pipe");
         if std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|s| s.success()) {
             assert!(open_regular(&pipe).unwrap_err().to_string().contains("a named pipe"));
+            let lonely = open_stream_within(&pipe, Duration::ZERO).unwrap_err();
+            assert_eq!(lonely.to_string(), "is a named pipe that nobody writes to");
+        }
+        // Another pipe: the opening that was given up above would take the writer's end of the first.
+        let pipe = folder.path().join("written");
+        if std::process::Command::new("mkfifo").arg(&pipe).status().is_ok_and(|s| s.success()) {
+            let other_end = pipe.clone();
+            let writer = std::thread::spawn(move || std::fs::write(other_end, "abc"));
+            let read = open_stream(&pipe).and_then(|file| read_at_most(file, 3)).unwrap();
+            writer.join().unwrap().unwrap();
+            assert_eq!(read, b"abc");
         }
     }
 
