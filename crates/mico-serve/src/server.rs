@@ -62,12 +62,23 @@ impl Listener {
     }
 }
 
-/// A socket file that only its owner can connect to.
+/// A socket file that only its owner can connect to. One that a killed server has left is taken over.
 fn bind_private(path: &Path) -> io::Result<UnixListener> {
     use std::os::unix::fs::PermissionsExt as _;
+    if is_abandoned(path) {
+        std::fs::remove_file(path)?;
+    }
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     Ok(listener)
+}
+
+/// Whether this is a socket file that nobody listens on any more.
+fn is_abandoned(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt as _;
+    std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket())
+        && std::os::unix::net::UnixStream::connect(path)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Serves connections until `stop` resolves; then drains. Returns whether everything ended by itself.
